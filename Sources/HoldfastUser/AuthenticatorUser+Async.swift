@@ -36,6 +36,21 @@ extension AuthenticatorUser {
     }
   }
 
+  /// Ends a lockout at a device, and gives the authenticator new secrets under a new PIN or key.
+  @discardableResult
+  public func unlock(
+    with code: consuming OneUseCode, at endpoint: Endpoint, newProtection protection: consuming ProtectionSecret,
+    timeoutMilliseconds: Int = 30_000, clock: any Clock & Sendable = SystemClock()
+  ) async throws(UserExchangeError) -> ActivatedUser {
+    let code = Handed(code)
+    let protection = Handed(protection)
+    return try await onThread { () throws(UserExchangeError) in
+      guard let code = code.take(), let protection = protection.take() else { throw .authenticator(.failed) }
+      return try unlock(
+        with: code, at: endpoint, newProtection: protection, timeoutMilliseconds: timeoutMilliseconds, clock: clock)
+    }
+  }
+
   /// Takes over a device's time and counters.
   public func synchronise(
     _ user: String? = nil, as prover: Prover, at endpoint: Endpoint, options: ProofOptions = ProofOptions(),

@@ -18,8 +18,8 @@ extension AuthenticatorUser {
   ///   - show: shows the undo code, 34 bytes of ASCII, to the user, and returns whether the user has it. If it returns
   ///     false, nothing changes, and the undo code is worthless.
   /// - Returns: whether the protection was changed.
-  /// - Throws: ``UserExchangeError/authenticator(_:)`` with `weakPIN`, `protectionMismatch`, `changeOpen` while the previous change is
-  ///   neither confirmed nor undone, `unknownRecord`; `busy`, `diskFull`, `failed`; `interrupted` if the undo code must be used.
+  /// - Throws: ``UserExchangeError/authenticator(_:)`` with `weakPIN`, `demanded` if the device's owner demands more,
+  ///   `protectionMismatch`, `changeOpen` while the previous change is neither confirmed nor undone, `unknownRecord`; `busy`, `diskFull`, `failed`; `interrupted` if the undo code must be used.
   @discardableResult
   public func changeProtection(
     of record: Record, from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret,
@@ -28,6 +28,7 @@ extension AuthenticatorUser {
     let authenticator = try open()
     return try using { () throws(AuthenticatorFault) in
       var random = SystemRandom()
+      try authenticator.checkChange(of: record, from: old, to: new)
       let code = try authenticator.prepareChange(of: record, random: &random)
       guard try code.withText({ show($0) }) else { return false }
       try authenticator.change(record, from: old, to: new, under: code, random: &random)

@@ -122,12 +122,42 @@ extension AuthenticatorUser {
     _ records: [Record], of user: String, on device: DeviceID, by inquiry: DeviceInquiry,
     in authenticator: Authenticator
   ) throws(UserExchangeError) {
+    try completeReplacement(of: user, on: device, by: inquiry, in: authenticator)
     let open = records.filter { !$0.isConfirmed }
     guard !open.isEmpty else { return }
     guard let host = open.first(where: { $0.purpose == .host }),
       try proveHost(host, by: inquiry, in: authenticator) != nil
     else { throw .notActivated }
     try using { () throws(AuthenticatorFault) in try authenticator.confirmActivation(user: user, deviceID: device) }
+  }
+
+  /// Completes an activation that replaces records, whose end was lost. The old records stay if the device does not have the new
+  /// secrets, or does not say.
+  private func completeReplacement(
+    of user: String, on device: DeviceID, by inquiry: DeviceInquiry, in authenticator: Authenticator
+  ) throws(UserExchangeError) {
+    let waiting = try using { () throws(AuthenticatorFault) in try authenticator.waitingRecords(of: user) }
+    guard waiting.contains(where: { $0.isOf(device) }) else { return }
+    let challenge = try using { () throws(AuthenticatorFault) in
+      var random = SystemRandom()
+      return try DeviceChallenge(random: &random)
+    }
+    let result: [UInt8]
+    do throws(UserExchangeError) {
+      (_, result) = try inquiry.ask(UserCommandName.hostCode, [user, challenge.digits])
+    } catch {
+      // The policy may not allow the command.
+      guard case .notAccepted = error else { throw error }
+      return
+    }
+    guard let answer = HostAnswer(result) else { return }
+    try using { () throws(AuthenticatorFault) in
+      guard
+        try authenticator.isOfWaitingRecords(
+          answer.code, user: user, device: device, challenge: challenge, deviceChallenge: answer.challenge)
+      else { return }
+      try authenticator.completeReplacement(of: user, deviceID: device)
+    }
   }
 
   private func proveHost(

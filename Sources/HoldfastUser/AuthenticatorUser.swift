@@ -37,12 +37,13 @@ public struct AuthenticatorUser: Sendable {
   /// - Parameters:
   ///   - code: the code from the device's owner. It is used up if the device confirms the activation.
   ///   - endpoint: the address at which the device serves.
-  ///   - protection: the PIN or key that the new secrets need from then on, or nothing.
-  ///   - replacing: whether records of the same user are replaced.
+  ///   - protection: the PIN or key that the new secrets need from then on, or nothing. The device's owner may demand more.
+  ///   - replacing: whether records of the same user are replaced. They stay in use until the device has confirmed the new ones.
   ///   - timeoutMilliseconds: the time for the whole exchange.
   ///   - clock: the clock from which that of the device differs by the offset that is stored.
   /// - Throws: ``UserExchangeError/exchange(_:)`` if the device cannot be reached, refuses the code, or does not know it;
-  ///   ``UserExchangeError/alreadyActivated(_:)``, after which the code is still good; ``UserExchangeError/authenticator(_:)``;
+  ///   ``UserExchangeError/alreadyActivated(_:)``, after which the code is still good; ``UserExchangeError/authenticator(_:)``,
+  ///   with `demanded` if the protection is weaker than the owner demands, after which the code is still good too;
   ///   ``UserExchangeError/unknownEnd(_:_:)`` if the records are stored, and the device's confirmation was lost:
   ///   `synchronise` finds out.
   @discardableResult
@@ -50,9 +51,7 @@ public struct AuthenticatorUser: Sendable {
     with code: consuming OneUseCode, at endpoint: Endpoint, protection: borrowing ProtectionSecret,
     replacing: Bool = false, timeoutMilliseconds: Int = 30_000, clock: any Clock & Sendable = SystemClock()
   ) throws(UserExchangeError) -> ActivatedUser {
-    try activate(
-      with: code, at: .endpoint(endpoint), protection: protection, replacing: replacing,
-      timeoutMilliseconds: timeoutMilliseconds, clock: clock)
+    try exchange(code, .endpoint(endpoint), protection, replacing ? .any : nil, timeoutMilliseconds, clock)
   }
 
   /// The same over a channel that is already connected to the device, and on which nothing has been received yet. It stays open.
@@ -61,14 +60,54 @@ public struct AuthenticatorUser: Sendable {
     with code: consuming OneUseCode, over channel: any MessageChannel, protection: borrowing ProtectionSecret,
     replacing: Bool = false, timeoutMilliseconds: Int = 30_000, clock: any Clock & Sendable = SystemClock()
   ) throws(UserExchangeError) -> ActivatedUser {
-    try activate(
-      with: code, at: .channel(channel), protection: protection, replacing: replacing,
-      timeoutMilliseconds: timeoutMilliseconds, clock: clock)
+    try exchange(code, .channel(channel), protection, replacing ? .any : nil, timeoutMilliseconds, clock)
   }
 
-  private func activate(
-    with code: consuming OneUseCode, at address: DeviceAddress, protection: borrowing ProtectionSecret,
-    replacing: Bool, timeoutMilliseconds: Int, clock: any Clock & Sendable
+  /// Ends a lockout at a device, and gives the authenticator new secrets under a new PIN or key, because the old one was forgotten.
+  /// The old records stay in use until the device has confirmed the new ones.
+  ///
+  /// Source: docs/protocol.md, Activation.
+  ///
+  /// - Parameters:
+  ///   - code: the code from the device's owner for this purpose, which is used up.
+  ///   - endpoint: the address at which the device serves.
+  ///   - protection: the new PIN or key.
+  ///   - timeoutMilliseconds: the time for the whole exchange.
+  ///   - clock: the clock from which that of the device differs by the offset that is stored.
+  /// - Throws: the errors of ``activate(with:at:protection:replacing:timeoutMilliseconds:clock:)``, and
+  ///   ``UserExchangeError/authenticator(_:)`` with `unknownRecord` if the authenticator has no record of the user, after which
+  ///   the code is still good.
+  @discardableResult
+  public func unlock(
+    with code: consuming OneUseCode, at endpoint: Endpoint, newProtection protection: borrowing ProtectionSecret,
+    timeoutMilliseconds: Int = 30_000, clock: any Clock & Sendable = SystemClock()
+  ) throws(UserExchangeError) -> ActivatedUser {
+    _ = try open()
+    return try exchange(code, .endpoint(endpoint), protection, .known, timeoutMilliseconds, clock)
+  }
+
+  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. It stays open.
+  @discardableResult
+  public func unlock(
+    with code: consuming OneUseCode, over channel: any MessageChannel,
+    newProtection protection: borrowing ProtectionSecret, timeoutMilliseconds: Int = 30_000,
+    clock: any Clock & Sendable = SystemClock()
+  ) throws(UserExchangeError) -> ActivatedUser {
+    _ = try open()
+    return try exchange(code, .channel(channel), protection, .known, timeoutMilliseconds, clock)
+  }
+
+  /// The records that an activation may replace.
+  private enum Replacing {
+    /// Those of the user, if there are any.
+    case any
+    /// Those of the user, who must have some.
+    case known
+  }
+
+  private func exchange(
+    _ code: consuming OneUseCode, _ address: DeviceAddress, _ protection: borrowing ProtectionSecret,
+    _ replacing: Replacing?, _ timeoutMilliseconds: Int, _ clock: any Clock & Sendable
   ) throws(UserExchangeError) -> ActivatedUser {
     let authenticator = try create()
     let session = ActivationSession(
@@ -80,7 +119,9 @@ public struct AuthenticatorUser: Sendable {
         guard let grant = session.grant else { return false }
         let granted = ActivatedUser(user: grant.user.description, device: session.deviceID)
         do throws(AuthenticatorFault) {
-          try authenticator.take(grant, of: granted, session, protection, replacing, now: clock.unixSeconds())
+          if replacing == .known, try authenticator.records(user: granted.user).isEmpty { throw .unknownRecord }
+          try authenticator.take(
+            grant, of: granted, session, protection, replacing != nil, now: clock.unixSeconds())
         } catch {
           refusal = error == .exists ? .alreadyActivated(granted.user) : .authenticator(error)
           return false
@@ -95,6 +136,7 @@ public struct AuthenticatorUser: Sendable {
     if let refusal { throw refusal }
     guard let activated else { throw .exchange(.activation(.malformed)) }
     try using { () throws(AuthenticatorFault) in
+      if try authenticator.completeReplacement(of: activated.user, deviceID: activated.device) { return }
       try authenticator.confirmActivation(user: activated.user, deviceID: activated.device)
     }
     return activated
@@ -172,19 +214,26 @@ extension Authenticator {
     _ grant: ActivationGrant, of activated: ActivatedUser, _ session: borrowing ActivationExchange.Session,
     _ protection: borrowing ProtectionSecret, _ replacing: Bool, now: UInt64?
   ) throws(AuthenticatorFault) {
-    let records = session.withSecrets { secrets in grant.records(secrets, of: activated) } ?? []
+    let demand = session.demand
+    let records = session.withSecrets { secrets in grant.records(secrets, of: activated, demand) } ?? []
     var random = SystemRandom()
-    try add(records, protection: protection, isConfirmed: false, replacing: replacing, random: &random)
+    let isWaiting = try store(records, protection: protection, replacing: replacing, random: &random)
     let offset = Int64(clamping: grant.time) - Int64(clamping: now ?? 0)
-    try synchronise(
-      user: activated.user, offsetSeconds: offset.magnitude <= UInt64(UInt32.max) ? offset : nil, otpNext: nil,
-      sealNext: nil, now: now ?? 0)
+    let offsetSeconds = offset.magnitude <= UInt64(UInt32.max) ? offset : nil
+    if isWaiting {
+      try synchroniseWaiting(user: activated.user, offsetSeconds: offsetSeconds, now: now ?? 0)
+    } else {
+      try synchronise(
+        user: activated.user, offsetSeconds: offsetSeconds, otpNext: nil, sealNext: nil, now: now ?? 0)
+    }
   }
 }
 
 extension ActivationGrant {
   /// Creates the records for a user with these secrets.
-  fileprivate func records(_ secrets: borrowing UserSecrets, of activated: ActivatedUser) -> [NewRecord] {
+  fileprivate func records(
+    _ secrets: borrowing UserSecrets, of activated: ActivatedUser, _ demand: ProtectionDemand?
+  ) -> [NewRecord] {
     let (user, deviceID) = (activated.user, activated.device)
     var records: [NewRecord] = []
     if let otp = methods[.otp] {
@@ -192,7 +241,7 @@ extension ActivationGrant {
         NewRecord(
           index: Int(CodePurpose.otp.rawValue), purpose: .otp,
           credential: Credential(user: user, method: otp, secret: SecretBytes(copying: secrets.otp)),
-          deviceID: deviceID, lookAheadWindow: CodeLimits().counterLookAhead))
+          deviceID: deviceID, lookAheadWindow: CodeLimits().counterLookAhead, demand: demand))
     }
     if let seal = methods[.seal] {
       records.append(
@@ -200,7 +249,7 @@ extension ActivationGrant {
           index: Int(CodePurpose.seal.rawValue), purpose: .seal,
           credential: Credential(user: user, method: seal, secret: SecretBytes(copying: secrets.seal)),
           deviceID: deviceID, lookAheadWindow: CodeLimits().counterLookAhead,
-          sealFieldByteLimit: sealParameterLength == 16 ? nil : Int(sealParameterLength)))
+          sealFieldByteLimit: sealParameterLength == 16 ? nil : Int(sealParameterLength), demand: demand))
     }
     records.append(
       NewRecord(

@@ -1,6 +1,8 @@
 import HoldfastAuthenticator
 import HoldfastCore
+import HoldfastDevice
 import HoldfastLinux
+import HoldfastOpenSSL
 import HoldfastProver
 import HoldfastTransport
 import Synchronization
@@ -38,6 +40,10 @@ import HoldfastUser
     #expect(try await user.synchronise("ann", as: lock.prover, at: lock.endpoint).otpNext == 0)
     let host = try AuthenticatorFolder.open(at: user.authenticator).record(purpose: .host)
     #expect(try await user.challengeDevice(with: host, as: lock.prover, at: lock.endpoint) != nil)
+    let renewed = try await user.unlock(
+      with: lock.renewal(of: ann), at: lock.endpoint, newProtection: .pin(try pin("482915")))
+    #expect(renewed.user == "ann")
+    #expect(try AuthenticatorFolder.open(at: user.authenticator).record(purpose: .otp).protection == .pin)
   }
 
   @Test func `the same over connections of the app's, with a state that the app keeps`() throws {
@@ -116,6 +122,99 @@ import HoldfastUser
     #expect(try user.confirmChange(of: "ann"))
     #expect(try !user.confirmChange(of: "ann"))
     #expect(throws: (any Error).self) { try user.undoChange(of: "ann", under: undo.span) }
+  }
+
+  @Test func `weaker protection than the owner demands is refused, and the code stays good`() throws {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    let demand = try #require(ProtectionDemand(pinLength: 6))
+    let text = try text(of: lock.activation(of: ann, terms: ActivationTerms(demand: demand)))
+    func activate(_ protection: borrowing ProtectionSecret) throws {
+      do { try user.activate(with: code(text), at: lock.endpoint, protection: protection) } catch {
+        guard case .authenticator(.demanded(let wanted)) = error, wanted == demand else { throw error }
+      }
+    }
+    try activate(.none)
+    try activate(.pin(try pin("4829")))
+    #expect(try AuthenticatorFolder.open(at: user.authenticator).records().isEmpty)
+    try activate(.pin(try pin("482915")))
+    let record = try AuthenticatorFolder.open(at: user.authenticator).record(purpose: .otp)
+    #expect(record.demand == demand && record.isConfirmed)
+    do {
+      try user.changeProtection(of: record, from: .pin(try pin("482915")), to: .none) { _ in
+        Issue.record("an undo code was shown")
+        return true
+      }
+    } catch let error as UserExchangeError {
+      guard case .authenticator(.demanded(let wanted)) = error, wanted == demand else { throw error }
+    }
+    try prove(lock, user, "482915", expecting: .accepted)
+  }
+
+  @Test func `a forgotten PIN is replaced in the step that unlocks, and a code for something else leaves the records`()
+    throws
+  {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    try user.activate(with: lock.activation(of: ann), at: lock.endpoint, protection: .pin(try pin("482915")))
+    try lock.lock(ann)
+    try prove(lock, user, "482915", expecting: .lockedOut)
+    let before = try AuthenticatorFolder.open(at: user.authenticator).records()
+    var random = SystemRandom()
+    let wrong = try OneUseCode.random(using: &random)
+    do {
+      try user.unlock(with: wrong, at: lock.endpoint, newProtection: .pin(try pin("736204")))
+      Issue.record("a code of nobody was taken")
+    } catch let error as UserExchangeError { guard case .exchange = error else { throw error } }
+    #expect(try AuthenticatorFolder.open(at: user.authenticator).records() == before)
+    // The authenticator of somebody else does not become ann's.
+    let other = AuthenticatorUser(authenticator: lock.folder.file("others"))
+    _ = try AuthenticatorFolder.create(at: other.authenticator)
+    let text = try text(of: lock.renewal(of: ann))
+    do {
+      try other.unlock(with: code(text), at: lock.endpoint, newProtection: .none)
+      Issue.record("ann's secrets went to another authenticator")
+    } catch { guard case .authenticator(.unknownRecord) = error else { throw error } }
+    let renewed = try user.unlock(
+      with: code(text), at: lock.endpoint, newProtection: .pin(try pin("736204")))
+    #expect(renewed.user == "ann")
+    try prove(lock, user, "736204", expecting: .accepted)
+    try prove(lock, user, "482915", expecting: .otpRejected)
+  }
+
+  @Test func `new secrets whose confirmation was lost are found by synchronising, and the old ones serve until then`()
+    throws
+  {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    try user.activate(with: lock.activation(of: ann), at: lock.endpoint, protection: .none)
+    // The device never saw a confirmation: what waits is of another device's making.
+    let folder = try AuthenticatorFolder.open(at: user.authenticator)
+    var random = SystemRandom()
+    let stray = NewRecord(
+      index: 3, purpose: .host,
+      credential: Credential(
+        user: "ann", method: .ocra(.host), secret: SecretBytes(copying: [UInt8](repeating: 5, count: 32).span)),
+      deviceID: lock.descriptor.deviceID)
+    #expect(try folder.store([stray], protection: .none, replacing: true, random: &random))
+    _ = try user.synchronise(as: lock.prover, at: lock.endpoint)
+    #expect(try folder.waitingRecords(of: "ann").count == 1)
+    // Another folder has the new secrets, as this one would have if the last message had arrived.
+    let twin = AuthenticatorUser(authenticator: lock.folder.file("twin"))
+    try twin.activate(with: lock.activation(of: ann, replaces: true), at: lock.endpoint, protection: .none)
+    let records = try AuthenticatorFolder.open(at: twin.authenticator)
+    let fresh = try records.records().map { record in
+      NewRecord(
+        index: record.index, purpose: record.purpose, credential: try records.credential(of: record, with: .none),
+        deviceID: record.deviceID, lookAheadWindow: record.lookAheadWindow)
+    }
+    #expect(try folder.store(fresh, protection: .none, replacing: true, random: &random))
+    #expect(try user.synchronise(as: lock.prover, at: lock.endpoint).otpNext == 0)
+    #expect(try folder.waitingRecords(of: "ann").isEmpty)
+    let code = try folder.code(for: folder.record(purpose: .otp), with: .none, clock: SystemClock())
+    var request = Request(command: BoundedText("configure" as StaticString))
+    request.codes[.otp] = UserCode(user: ann, code: try #require(BoundedText(code.text)))
+    #expect(try lock.prover.prove(request, at: lock.endpoint).verdict.status == .accepted)
   }
 
   /// Proves with a one-time password under a PIN, for a command that needs one.

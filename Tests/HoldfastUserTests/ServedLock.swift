@@ -53,11 +53,25 @@ final class ServedLock {
   }
 
   /// Returns a code of the owner that activates a user.
-  func activation(of user: BoundedText<32>, replaces: Bool = false) throws -> OneUseCode {
+  func activation(
+    of user: BoundedText<32>, replaces: Bool = false, terms: ActivationTerms = ActivationTerms()
+  ) throws -> OneUseCode {
     var random = SystemRandom()
     let methods = ByPurpose<CodeMethod>(otp: hotpMethod, seal: counterSealMethod)
     return try device.folder.openLedger().issueActivation(
-      of: user, methods, replaces: replaces, realClock: SystemClock().unixSeconds(), random: &random)
+      of: user, methods, replaces: replaces, terms: terms, realClock: SystemClock().unixSeconds(), random: &random)
+  }
+
+  /// Returns a code of the owner that unlocks a user and gives new secrets.
+  func renewal(of user: BoundedText<32>) throws -> OneUseCode {
+    var random = SystemRandom()
+    return try device.folder.openLedger().issueRenewal(
+      of: user, realClock: SystemClock().unixSeconds(), random: &random)
+  }
+
+  /// Locks a user out.
+  func lock(_ user: BoundedText<32>) throws {
+    try device.folder.openLedger().lockUser(user, until: maximumInteger, realClock: SystemClock().unixSeconds())
   }
 }
 

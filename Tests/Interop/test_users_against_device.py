@@ -484,6 +484,59 @@ def test_holdfast_otp_activate_leaves_records_that_are_there_alone_and_the_code_
 
 
 @owners
+def test_a_demand_a_spare_authenticator_and_a_forgotten_pin(device, users):
+    run, folder = device.command_line, device.folder
+    keys, spares, pin = folder / "demanded", folder / "spares", folder / "pin"
+
+    def holdfast(*arguments, code, status=0):
+        connected = ("--connect", device.endpoint, "--code", "-")
+        done = subprocess.run(
+            [run.path, *arguments, *connected],
+            input=code.encode(),
+            env=run.environment,
+            timeout=60,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+        return done
+
+    def listed(name):
+        listing = json.loads(device.owner("user", "list", "--json").stdout)["users"]
+        return next(entry for entry in listing if entry["user"] == name)
+
+    try:
+        code = users.code("add", "dora", "--otp", "hotp", "--demand-pin-length", "6")
+        pin.write_text("4829")
+        activate = ("otp", "activate", "--authenticator", keys)
+        for weak in (("--no-pin",), ("--new-pin-file", pin)):
+            refused = holdfast(*activate, *weak, code=code, status=1)
+            assert b"a PIN of at least 6 digits" in refused.stderr, refused.stderr
+        pin.write_text("482915")
+        holdfast(*activate, "--new-pin-file", pin, code=code)
+        assert (listed("dora")["demand_pin_length"], listed("dora")["demand_key"]) == (6, False), "the demand"
+        records = json.loads(run.succeed("otp", "list", "--authenticator", keys, "--json"))["records"]
+        assert [record["demand_pin_length"] for record in records if record["purpose"] == "otp"] == [6]
+
+        spare = users.owned("add", "dora", "--spare")
+        assert spare["user"] == "dora#2", "the name of the spare"
+        holdfast("otp", "activate", "--authenticator", spares, "--no-pin", code=spare["code"])
+        assert listed("dora#2")["spare_of"] == "dora"
+        assert device.owner("user", "add", "eve#2").returncode == 64, "a new name with #"
+
+        pin.write_text("736204")
+        unlock = ("otp", "unlock", "--authenticator", keys, "--new-pin-file", pin)
+        holdfast(*unlock, code=users.code("unlock", "dora", "--new-pin"))
+        assert holdfast("otp", "unlock", "--no-pin", code=code, status=64).stderr, "a PIN without an authenticator"
+        assert listed("dora")["demand_pin_length"] == 6, "the demand stays"
+        assert listed("dora#2")["spare_of"] == "dora", "the spare stays"
+    finally:
+        device.owner("user", "remove", "dora")
+    listing = json.loads(device.owner("user", "list", "--json").stdout)["users"]
+    assert not [entry for entry in listing if entry["user"].startswith("dora")], "removed with the user"
+
+
+@owners
 def test_secrets_of_files_are_refused_where_they_are_none_and_nothing_is_changed(device, users):
     def listed():
         # A lockout runs on meanwhile.

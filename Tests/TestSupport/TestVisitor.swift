@@ -16,6 +16,8 @@ package struct TestVisitor {
   package private(set) var status = Status.accepted
   /// The secrets that the device gave to a new user; empty before that.
   package private(set) var secrets: [CodePurpose: [UInt8]] = [:]
+  /// The protection that the owner demanded with the secrets.
+  package private(set) var demand: ProtectionDemand?
 
   package init() {}
 
@@ -39,6 +41,7 @@ package struct TestVisitor {
             [.otp: secrets.otp.withBytes { Array($0) }, .seal: secrets.seal.withBytes { Array($0) }]
           }
           secrets = given ?? [:]
+          demand = session.demand
           try session.confirm()
         case .done: return true
         }

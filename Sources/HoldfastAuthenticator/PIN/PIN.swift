@@ -5,6 +5,9 @@ import HoldfastOpenSSL
 ///
 /// The authenticator cannot determine whether a PIN is correct.
 public struct PIN: ~Copyable, Sendable {
+  /// The permitted numbers of digits.
+  package static var lengths: ClosedRange<Int> { 4...6 }
+
   /// The digits in ASCII.
   let digits: SecretBytes
   /// The rule for new PINs that this PIN breaks; nil if it breaks none.
@@ -16,7 +19,7 @@ public struct PIN: ~Copyable, Sendable {
   ///
   /// - Throws: `length` or `notDigits`.
   public init(_ digits: Span<UInt8>) throws(PINFault) {
-    guard (4...6).contains(digits.count) else { throw .length }
+    guard Self.lengths.contains(digits.count) else { throw .length }
     var strange: Int32 = 0
     for index in digits.indices {
       let digit = Int32(digits[index]) - 0x30

@@ -62,6 +62,7 @@ extension Authenticator {
       guard !old.inputs.union(new.inputs).contains(.pin) || old.inputs == inputs else {
         throw .protectionMismatch(inputs)
       }
+      try stored.record.refuseBelowDemand(from: old, to: new)
       let exchanged = try secret.exchanging(old, for: new, cost: cost, random: &random)
       var changed = stored
       changed.secret = exchanged
@@ -72,6 +73,15 @@ extension Authenticator {
     }
     try erase(&before, as: .erased)
     try replace(after)
+  }
+
+  /// Checks that a change keeps to what the device's owner demands, before the undo code is shown.
+  ///
+  /// - Throws: `demanded`; `unknownRecord`, `busy`, `failed`.
+  package func checkChange(
+    of record: Record, from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret
+  ) throws(AuthenticatorFault) {
+    for stored in try sharing(record) { try stored.record.refuseBelowDemand(from: old, to: new) }
   }
 
   /// Restores the secrets from before the last change with the undo code that was shown then.
@@ -187,5 +197,18 @@ extension Authenticator {
     } catch {
       throw .interrupted
     }
+  }
+}
+
+extension Record {
+  /// Checks that the record still meets the owner's demand when `new` has replaced `old`.
+  ///
+  /// - Throws: `demanded`.
+  fileprivate func refuseBelowDemand(
+    from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret
+  ) throws(AuthenticatorFault) {
+    guard let demand else { return }
+    let inputs = protection.subtracting(old.inputs).union(new.inputs)
+    guard demand.isMet(by: inputs, pinLength: new.pinLength) else { throw .demanded(demand) }
   }
 }

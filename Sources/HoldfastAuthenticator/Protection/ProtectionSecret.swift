@@ -58,6 +58,14 @@ public struct ProtectionSecret: ~Copyable, Sendable {
     }
   }
 
+  /// The number of digits of the PIN; nil without one.
+  var pinLength: Int? {
+    switch pin {
+    case .some(let pin): pin.digits.count
+    case .none: nil
+    }
+  }
+
   /// Lends the digits of the PIN to `body`, which is not called without one.
   borrowing func withPIN(
     _ body: (Span<UInt8>) throws(CryptographyFailure) -> Void
@@ -86,6 +94,15 @@ public struct ProtectionSecret: ~Copyable, Sendable {
     case .some(let host): try body(host.bytes.bytes)
     case .none: throw CryptographyFailure()
     }
+  }
+}
+
+extension ProtectionDemand {
+  /// Returns whether secrets meet the demand if they need `inputs`. `pinLength` is that of a new PIN; nil for one that stays.
+  func isMet(by inputs: ProtectionInputs, pinLength newLength: Int?) -> Bool {
+    guard !needsKey || inputs.contains(.key) else { return false }
+    guard let pinLength else { return true }
+    return inputs.contains(.pin) && (newLength ?? pinLength) >= pinLength
   }
 }
 

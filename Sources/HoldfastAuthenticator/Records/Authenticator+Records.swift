@@ -10,12 +10,33 @@ extension Authenticator {
   ///   - isConfirmed: Whether the device already has the secrets. Otherwise ``confirmActivation(user:deviceID:)``
   ///     confirms the records later. Unconfirmed records may be replaced.
   ///   - replacing: Whether confirmed records with the same user and index are replaced as well.
-  /// - Throws: `secretTwice`, `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`; `busy`,
+  /// - Throws: `secretTwice`, `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`, `demanded`; `busy`,
   ///   `diskFull`, `failed`.
   package func add<Random: RandomSource & ~Copyable>(
     _ records: [NewRecord], protection protector: borrowing ProtectionSecret, isConfirmed: Bool = true,
     replacing: Bool = false, random: inout Random
   ) throws(AuthenticatorFault) {
+    let secrets = try blinded(records, with: protector, random: &random)
+    try tables.transaction { () throws(AuthenticatorFault) in
+      let group = try (tables.records().map(\.record.protectionGroup).max() ?? 0) + 1
+      for (record, secret) in zip(records, secrets) {
+        if let old = try tables.record(record.credential.user, record.index) {
+          guard replacing || !old.record.isConfirmed else { throw .exists }
+        }
+        let stored = Record(record, protection: secret.protection.inputs, group: group, isConfirmed: isConfirmed)
+        try tables.save(StoredRecord(record: stored, secret: secret))
+      }
+    }
+  }
+
+  /// Checks new records, and returns their secrets blinded.
+  func blinded<Random: RandomSource & ~Copyable>(
+    _ records: [NewRecord], with protector: borrowing ProtectionSecret, random: inout Random
+  ) throws(AuthenticatorFault) -> [BlindedSecret] {
+    for record in records {
+      guard let demand = record.demand else { continue }
+      guard demand.isMet(by: protector.inputs, pinLength: protector.pinLength) else { throw .demanded(demand) }
+    }
     if let fault = protector.ruleFault { throw .weakPIN(fault) }
     for record in records { try record.check() }
     try refuseSecretsTwice(records, protector)
@@ -29,16 +50,7 @@ extension Authenticator {
         secrets.append(try BlindedSecret(blinding: record.credential.secret, with: protector, as: protection))
       }
     }
-    try tables.transaction { () throws(AuthenticatorFault) in
-      let group = try (tables.records().map(\.record.protectionGroup).max() ?? 0) + 1
-      for (record, secret) in zip(records, secrets) {
-        if let old = try tables.record(record.credential.user, record.index) {
-          guard replacing || !old.record.isConfirmed else { throw .exists }
-        }
-        let stored = Record(record, protection: secret.protection.inputs, group: group, isConfirmed: isConfirmed)
-        try tables.save(StoredRecord(record: stored, secret: secret))
-      }
-    }
+    return secrets
   }
 
   /// Records that a device has the secrets of a user's unconfirmed records. A nil `deviceID` matches every device.
@@ -64,6 +76,7 @@ extension Authenticator {
     let count = try tables.transaction { () throws(AuthenticatorFault) in
       let removed = try tables.records(of: user).filter { (index ?? $0.record.index) == $0.record.index }
       for stored in removed { try tables.delete(user, stored.record.index) }
+      try tables.deleteReplacements(of: user, index: index)
       return removed.count
     }
     guard count > 0 else { throw .unknownRecord }
@@ -131,13 +144,13 @@ extension Authenticator {
 }
 
 extension Record {
-  fileprivate init(_ new: NewRecord, protection: ProtectionInputs, group: UInt64, isConfirmed: Bool) {
+  init(_ new: NewRecord, protection: ProtectionInputs, group: UInt64, isConfirmed: Bool) {
     self.init(
       user: new.credential.user, index: new.index, purpose: new.purpose, issuer: new.credential.issuer,
       deviceID: new.deviceID, method: new.credential.method, nextCounter: new.credential.nextCounter,
       acknowledgedCounter: new.credential.nextCounter, clockOffsetSeconds: 0, lookAheadWindow: new.lookAheadWindow,
       sealFieldByteLimit: new.sealFieldByteLimit, protection: protection, protectionGroup: group,
-      isConfirmed: isConfirmed, change: .none)
+      isConfirmed: isConfirmed, change: .none, demand: new.demand)
   }
 
   /// Returns whether the values of `device` apply to the record: either of the two is nil, or they are equal.
@@ -225,7 +238,7 @@ extension NewRecord {
   /// Whether the record is never protected.
   fileprivate var isOpen: Bool { purpose == .host }
 
-  fileprivate func replaces(_ record: Record) -> Bool {
+  func replaces(_ record: Record) -> Bool {
     index == record.index && credential.user.utf8.elementsEqual(record.user.utf8)
   }
 }
@@ -240,11 +253,13 @@ extension Credential {
 extension Authenticator {
   /// Returns a record with its secret, for export. A wrong PIN yields a wrong secret, which cannot be detected.
   ///
-  /// - Throws: `protectionMismatch`, `notConfirmed`, `interrupted`, `unknownRecord`; `busy`, `failed`.
+  /// - Throws: `demanded` if the device's owner demands a protection, which an exported secret would not have;
+  ///   `protectionMismatch`, `notConfirmed`, `interrupted`, `unknownRecord`; `busy`, `failed`.
   package func credential(
     of record: Record, with protector: borrowing ProtectionSecret
   ) throws(AuthenticatorFault) -> Credential {
     let stored = try stored(record.user, record.index)
+    if let demand = stored.record.demand { throw .demanded(demand) }
     let secret = try stored.usableSecret().unblinded(with: protector)
     return Credential(
       issuer: stored.record.issuer, user: stored.record.user, method: stored.record.method,
@@ -266,14 +281,16 @@ package struct NewRecord: Sendable {
   package let lookAheadWindow: UInt64?
   /// The largest length of a field in a seal, in UTF-8 bytes; nil for the usual limit of 16 characters.
   package let sealFieldByteLimit: Int?
+  /// The protection that the device's owner demands; nil for none.
+  package let demand: ProtectionDemand?
 
   /// Creates a record from its fields, without checking them.
   package init(
     index: Int, purpose: RecordPurpose, credential: Credential, deviceID: DeviceID? = nil,
-    lookAheadWindow: UInt64? = nil, sealFieldByteLimit: Int? = nil
+    lookAheadWindow: UInt64? = nil, sealFieldByteLimit: Int? = nil, demand: ProtectionDemand? = nil
   ) {
     (self.index, self.purpose, self.credential) = (index, purpose, credential)
     (self.deviceID, self.lookAheadWindow) = (deviceID, lookAheadWindow)
-    self.sealFieldByteLimit = sealFieldByteLimit
+    (self.sealFieldByteLimit, self.demand) = (sealFieldByteLimit, demand)
   }
 }

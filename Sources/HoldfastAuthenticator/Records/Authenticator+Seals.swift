@@ -17,10 +17,7 @@ extension Authenticator {
     _ record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> DeviceChallenge {
     guard record.purpose == .host else { throw .unsuitableMethod }
-    let bytes: FixedBytes<8>
-    do throws(RandomFailure) { bytes = try random.fixedBytes() } catch { throw .failed }
-    let digits = (0..<8).map { String(UInt16(bytes[$0]) | 0x100, radix: 16).dropFirst() }.joined()
-    guard let challenge = DeviceChallenge(digits) else { throw .failed }
+    let challenge = try DeviceChallenge(random: &random)
     try tables.transaction { () throws(AuthenticatorFault) in
       var stored = try stored(record)
       guard stored.secret != nil else { throw .interrupted }
@@ -41,11 +38,7 @@ extension Authenticator {
   public func checkHostCode(
     _ code: String, deviceChallenge: DeviceChallenge, of record: Record
   ) throws(AuthenticatorFault) -> Bool {
-    guard record.purpose == .host, case .ocra(let suite) = record.method else { throw .unsuitableMethod }
-    let given = Array(code.utf8)
-    guard given.count == suite.length?.digits, given.allSatisfy({ (0x30...0x39).contains($0) }) else {
-      throw .badQuestion
-    }
+    let (given, suite) = try record.hostCode(code)
     let (secret, challenge) = try tables.transaction { () throws(AuthenticatorFault) -> (BlindedSecret, String) in
       var stored = try stored(record)
       guard let secret = stored.secret else { throw .interrupted }
@@ -54,8 +47,15 @@ extension Authenticator {
       try tables.save(stored)
       return (secret, challenge)
     }
+    return try isHostCode(given, of: suite, secret, over: challenge + deviceChallenge.digits)
+  }
+
+  /// Returns whether `given` is the host code over both challenges.
+  func isHostCode(
+    _ given: [UInt8], of suite: OCRASuite, _ secret: BlindedSecret, over challenges: String
+  ) throws(AuthenticatorFault) -> Bool {
     let key = try secret.unblinded(with: ProtectionSecret.none)
-    let text = Array((challenge + deviceChallenge.digits).utf8)
+    let text = Array(challenges.utf8)
     guard let question = OCRAQuestion(text.span, for: suite) else { throw .corrupt }
     do throws(CryptographyFailure) {
       let expected = try answer(suite, key: key.bytes, question: question, moment: CodeMoment())
@@ -104,6 +104,18 @@ extension Authenticator {
 }
 
 extension Record {
+  /// Returns the digits of a host code, and the suite that makes it.
+  ///
+  /// - Throws: `unsuitableMethod`, `badQuestion`.
+  func hostCode(_ code: String) throws(AuthenticatorFault) -> (digits: [UInt8], suite: OCRASuite) {
+    guard purpose == .host, case .ocra(let suite) = method else { throw .unsuitableMethod }
+    let given = Array(code.utf8)
+    guard given.count == suite.length?.digits, given.allSatisfy({ (0x30...0x39).contains($0) }) else {
+      throw .badQuestion
+    }
+    return (given, suite)
+  }
+
   /// Whether the record's seals need a challenge of the device, because neither a counter nor the time makes each seal
   /// fresh.
   public var needsChallenge: Bool {
@@ -115,6 +127,15 @@ extension Record {
 public struct DeviceChallenge: Sendable, Equatable {
   /// The digits, in lower case.
   public let digits: String
+
+  /// Creates a random challenge.
+  ///
+  /// - Throws: `failed` if the random source fails.
+  package init<Random: RandomSource & ~Copyable>(random: inout Random) throws(AuthenticatorFault) {
+    let bytes: FixedBytes<8>
+    do throws(RandomFailure) { bytes = try random.fixedBytes() } catch { throw .failed }
+    digits = (0..<8).map { String(UInt16(bytes[$0]) | 0x100, radix: 16).dropFirst() }.joined()
+  }
 
   /// Creates a challenge from 16 hexadecimal digits in either case; nil for anything else.
   public init?(_ text: String) {

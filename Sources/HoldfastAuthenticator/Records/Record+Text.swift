@@ -5,7 +5,7 @@ extension Record {
   /// The record as a JSON object, as `otp list --json` shows it.
   package var json: JSONValue {
     func number(_ value: UInt64?) -> JSONValue { value.map { .integer($0) } ?? .null }
-    return .object([
+    var members: [(String, JSONValue)] = [
       ("user", .string(user)), ("index", .integer(UInt64(index))), ("purpose", .string(purpose.name)),
       ("issuer", .string(issuer)), ("device_id", deviceID.map { .string(hexadecimal($0)) } ?? .null),
       ("method", .string(method.description)),
@@ -18,7 +18,10 @@ extension Record {
       ("last_time_step", number(lastTimeStep)), ("last_synchronised", number(lastSynchronised)),
       ("look_ahead_window", number(lookAheadWindow)), ("confirmed", .bool(isConfirmed)),
       ("change_open", .bool(isChangeOpen)), ("interrupted", .bool(isInterrupted)),
-    ])
+      ("seal_field_limit", number(sealFieldByteLimit.map(UInt64.init))),
+    ]
+    members.append(demand)
+    return .object(members)
   }
 }
 

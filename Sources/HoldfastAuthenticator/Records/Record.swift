@@ -44,6 +44,8 @@ public struct Record: Sendable, Equatable {
   package internal(set) var change: ChangeProgress
   /// The first counter or time step whose code can only have been shown after the last change; nil without a change.
   package internal(set) var changePosition: UInt64?
+  /// The protection that the device's owner demands; nil for none.
+  public let demand: ProtectionDemand?
 
   /// Whether a change of the protection is neither confirmed nor undone.
   public var isChangeOpen: Bool { change == .open }

@@ -68,6 +68,7 @@ extension Authenticator {
         let old = try tables.records()
         guard old.isEmpty || replacing else { throw .notEmpty }
         for stored in old { try tables.delete(stored.record.user, stored.record.index) }
+        try tables.deleteReplacements(of: nil)
         for stored in imported { try tables.save(stored.notBehind(old)) }
       }
     } catch {

@@ -1,3 +1,4 @@
+import HoldfastCore
 import HoldfastLinux
 import HoldfastStorage
 
@@ -75,6 +76,8 @@ public enum AuthenticatorFault: Error, Equatable {
 
   /// The new PIN breaks a rule.
   case weakPIN(PINFault)
+  /// The protection is weaker than the device's owner demands, or the secret would leave it; the value is the demand.
+  case demanded(ProtectionDemand)
   /// The last change is neither confirmed nor undone.
   case changeOpen
   /// There is nothing to confirm or undo.

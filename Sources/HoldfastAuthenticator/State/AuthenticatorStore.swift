@@ -90,6 +90,7 @@ package final class StoreTables: RecordTables {
 
   private struct Draft {
     var records: [StoredRecord]
+    var replacements: [StoredRecord]
     var isChanged = false
   }
 
@@ -107,7 +108,7 @@ package final class StoreTables: RecordTables {
   ) throws(AuthenticatorFault) -> Result {
     guard draft == nil else { throw .failed }
     let loaded = try load()
-    draft = Draft(records: loaded?.state.records ?? [])
+    draft = Draft(records: loaded?.state.records ?? [], replacements: loaded?.state.replacements ?? [])
     defer { draft = nil }
     let result = try body()
     guard let draft, draft.isChanged else { return result }
@@ -115,7 +116,7 @@ package final class StoreTables: RecordTables {
     let (changeCount, isLast) = (before?.changeCount ?? 0).addingReportingOverflow(1)
     guard !isLast, changeCount <= maximumInteger else { throw .counterExhausted }
     guard let stamp = AuthenticatorStamp(id: before?.id ?? newID, changeCount: changeCount) else { throw .failed }
-    let bytes = try StoreState(stamp: stamp, records: draft.records).encoded()
+    let bytes = try StoreState(stamp: stamp, records: draft.records, replacements: draft.replacements).encoded()
     try store.replace(loaded?.bytes, with: bytes)
     (latest, latestCheck) = (stamp, StoreState.check(of: bytes))
     return result
@@ -128,25 +129,39 @@ package final class StoreTables: RecordTables {
   }
 
   package func save(_ stored: StoredRecord) throws(AuthenticatorFault) {
-    try change { records in
-      records.removeAll { $0.record.hasPlace(stored.record.user, stored.record.index) }
-      records.append(stored)
-      records.sort { $0.record.precedes($1.record) }
-    }
+    try change { draft in draft.records.put(stored) }
   }
 
   package func delete(_ user: String, _ index: Int) throws(AuthenticatorFault) {
-    try change { records in records.removeAll { $0.record.hasPlace(user, index) } }
+    try change { draft in draft.records.removeAll { $0.record.hasPlace(user, index) } }
+  }
+
+  package func replacements(of user: String) throws(AuthenticatorFault) -> [StoredRecord] {
+    let all = if let draft { draft.replacements } else { try load()?.state.replacements ?? [] }
+    return all.filter { $0.record.user.utf8.elementsEqual(user.utf8) }
+  }
+
+  package func saveReplacement(_ stored: StoredRecord) throws(AuthenticatorFault) {
+    try change { draft in draft.replacements.put(stored) }
+  }
+
+  package func deleteReplacements(of user: String?, index: Int?) throws(AuthenticatorFault) {
+    try change { draft in
+      draft.replacements.removeAll { stored in
+        let isOther = user.map { !$0.utf8.elementsEqual(stored.record.user.utf8) } ?? false
+        return !isOther && (index ?? stored.record.index) == stored.record.index
+      }
+    }
   }
 
   /// Does nothing: a store has no remains, because the old bytes are gone when ``AuthenticatorStore/replace(_:with:)``
   /// returns.
   package func eraseRemains() {}
 
-  private func change(_ body: (inout [StoredRecord]) -> Void) throws(AuthenticatorFault) {
+  private func change(_ body: (inout Draft) -> Void) throws(AuthenticatorFault) {
     // Nothing is written outside of a transaction.
     guard var draft else { throw .failed }
-    body(&draft.records)
+    body(&draft)
     draft.isChanged = true
     self.draft = draft
   }
@@ -168,6 +183,15 @@ package final class StoreTables: RecordTables {
     }
     (latest, latestCheck) = (state.stamp, check)
     return (bytes, state)
+  }
+}
+
+extension [StoredRecord] {
+  /// Puts a record in its place, where it replaces the one that is there.
+  fileprivate mutating func put(_ stored: StoredRecord) {
+    removeAll { $0.record.hasPlace(stored.record.user, stored.record.index) }
+    append(stored)
+    sort { $0.record.precedes($1.record) }
   }
 }
 

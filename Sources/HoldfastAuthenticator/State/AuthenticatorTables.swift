@@ -16,6 +16,15 @@ package protocol RecordTables {
   /// Deletes the record with a user and an index, if there is one.
   func delete(_ user: String, _ index: Int) throws(AuthenticatorFault)
 
+  /// Returns the records of a user that replace others once the device has confirmed them.
+  func replacements(of user: String) throws(AuthenticatorFault) -> [StoredRecord]
+
+  /// Stores a replacement.
+  func saveReplacement(_ stored: StoredRecord) throws(AuthenticatorFault)
+
+  /// Deletes the replacements of a user, or only the one with `index`; without a user, all of them.
+  func deleteReplacements(of user: String?, index: Int?) throws(AuthenticatorFault)
+
   /// Removes every trace of erased values, durably before any later write.
   func eraseRemains() throws(AuthenticatorFault)
 }
@@ -27,6 +36,11 @@ extension RecordTables {
   /// Returns the record with a user and an index; nil if there is none.
   package func record(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord? {
     try records(of: user).first { $0.record.index == index }
+  }
+
+  /// Deletes the replacements of a user; without a user, all of them.
+  package func deleteReplacements(of user: String?) throws(AuthenticatorFault) {
+    try deleteReplacements(of: user, index: nil)
   }
 }
 
@@ -50,7 +64,13 @@ package struct AuthenticatorTables: RecordTables {
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE erasures (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;
     INSERT INTO erasures VALUES (1, 0);
+    """,
     """
+    ALTER TABLE records ADD COLUMN demand INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE replacements (
+      user TEXT NOT NULL, number INTEGER NOT NULL, record BLOB NOT NULL, PRIMARY KEY (user, number)
+    ) STRICT, WITHOUT ROWID;
+    """,
   ]
 
   package init(path: String) throws(AuthenticatorFault) {
@@ -71,7 +91,7 @@ package struct AuthenticatorTables: RecordTables {
         """
         SELECT user, number, purpose, issuer, device_id, method, next_counter, acknowledged_counter, clock_offset,
           last_time_step, last_synchronised, look_ahead, seal_field_limit, protection_group, is_confirmed, protection,
-          secret, change, undo, client_challenge, change_position
+          secret, change, undo, client_challenge, change_position, demand
         FROM records WHERE ?1 IS NULL OR user = ?1 ORDER BY user, number
         """, .optional(user), body: StoredRecord.init)
     } catch { throw AuthenticatorFault(error) }
@@ -83,7 +103,7 @@ package struct AuthenticatorTables: RecordTables {
     record.method.encode(into: &method)
     do throws(DatabaseError) {
       try database.run(
-        "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         .text(record.user), .unsigned(UInt64(record.index)), .unsigned(UInt64(record.purpose.rawValue)),
         .text(record.issuer), record.deviceID.map { .copying($0.bytes) } ?? .null, .bytes(method),
         .unsigned(record.nextCounter), .unsigned(record.acknowledgedCounter), .integer(record.clockOffsetSeconds),
@@ -91,13 +111,47 @@ package struct AuthenticatorTables: RecordTables {
         .optional(record.sealFieldByteLimit.map(UInt64.init)), .unsigned(record.protectionGroup),
         .unsigned(record.isConfirmed ? 1 : 0), .bytes((stored.secret?.protection ?? .none).encoded),
         stored.secret.map { $0.bytes.withBytes { .copying($0) } } ?? .null, .unsigned(UInt64(record.change.rawValue)),
-        .optional(stored.undo), .optional(stored.clientChallenge), .optional(record.changePosition))
+        .optional(stored.undo), .optional(stored.clientChallenge), .optional(record.changePosition),
+        .unsigned(record.demand?.stored ?? 0))
     } catch { throw AuthenticatorFault(error) }
   }
 
   package func delete(_ user: String, _ index: Int) throws(AuthenticatorFault) {
     do throws(DatabaseError) {
       try database.run("DELETE FROM records WHERE user = ? AND number = ?", .text(user), .unsigned(UInt64(index)))
+    } catch { throw AuthenticatorFault(error) }
+  }
+
+  package func replacements(of user: String) throws(AuthenticatorFault) -> [StoredRecord] {
+    do throws(DatabaseError) {
+      return try database.all("SELECT record FROM replacements WHERE user = ? ORDER BY number", .text(user)) {
+        (row) throws(DatabaseError) in
+        let bytes = try row.bytes(0)
+        do throws(EncodingFault) {
+          var reader = CBORReader(bytes.span)
+          let stored = try StoredRecord(&reader)
+          try reader.finish()
+          return stored
+        } catch { throw .corrupt }
+      }
+    } catch { throw AuthenticatorFault(error) }
+  }
+
+  package func saveReplacement(_ stored: StoredRecord) throws(AuthenticatorFault) {
+    var bytes: [UInt8] = []
+    stored.encode(into: &bytes)
+    do throws(DatabaseError) {
+      try database.run(
+        "INSERT OR REPLACE INTO replacements VALUES (?, ?, ?)", .text(stored.record.user),
+        .unsigned(UInt64(stored.record.index)), .bytes(bytes))
+    } catch { throw AuthenticatorFault(error) }
+  }
+
+  package func deleteReplacements(of user: String?, index: Int?) throws(AuthenticatorFault) {
+    do throws(DatabaseError) {
+      try database.run(
+        "DELETE FROM replacements WHERE (?1 IS NULL OR user = ?1) AND (?2 IS NULL OR number = ?2)", .optional(user),
+        .optional(index.map(UInt64.init)))
     } catch { throw AuthenticatorFault(error) }
   }
 
@@ -121,6 +175,8 @@ extension StoredRecord {
       protection = try Protection(encoded: protectionBytes)
     } catch { throw .corrupt }
     let limit = try row.optionalUnsigned(12)
+    let demand = try row.unsigned(21)
+    guard demand == 0 || ProtectionDemand(stored: demand) != nil else { throw .corrupt }
     let clockOffsetSeconds = try row.integer(8)
     guard Record.clockOffsetBounds.contains(clockOffsetSeconds) else { throw .corrupt }
     guard let purpose = RecordPurpose(rawValue: try row.byte(2)),
@@ -138,7 +194,8 @@ extension StoredRecord {
       clockOffsetSeconds: clockOffsetSeconds, lastTimeStep: try row.optionalUnsigned(9),
       lastSynchronised: try row.optionalUnsigned(10), lookAheadWindow: try row.optionalUnsigned(11),
       sealFieldByteLimit: limit.map { Int($0) }, protection: protection.inputs, protectionGroup: try row.bounded(13),
-      isConfirmed: try row.byte(14) == 1, change: change, changePosition: try row.optionalUnsigned(20))
+      isConfirmed: try row.byte(14) == 1, change: change, changePosition: try row.optionalUnsigned(20),
+      demand: ProtectionDemand(stored: demand))
     if try !row.isNull(16) {
       let bytes = try row.withBytes(16) { (bytes) throws(DatabaseError) in SecretBytes(copying: bytes) }
       guard (1...Credential.maximumSecretByteCount).contains(bytes.count) else { throw .corrupt }

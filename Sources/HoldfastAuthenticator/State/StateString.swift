@@ -122,9 +122,10 @@ enum StateString {
 extension StoredRecord {
   private static let fieldCount = 21
 
-  /// Writes the record as an array of all its columns.
+  /// Writes the record as an array of all its columns. The last one, the owner's demand, is omitted if there is none; earlier
+  /// versions refuse a record that has it.
   package func encode(into bytes: inout [UInt8]) {
-    bytes.appendCBOR(array: Self.fieldCount)
+    bytes.appendCBOR(array: Self.fieldCount + (record.demand == nil ? 0 : 1))
     bytes.appendCBOR(text: Array(record.user.utf8).span)
     bytes.appendCBOR(unsigned: UInt64(record.index))
     bytes.appendCBOR(unsigned: UInt64(record.purpose.rawValue))
@@ -146,11 +147,13 @@ extension StoredRecord {
     bytes.appendCBOR(optional: undo)
     bytes.appendCBOR(optional: clientChallenge.map { Array($0.utf8) })
     bytes.appendCBOR(optional: record.changePosition)
+    if let demand = record.demand { bytes.appendCBOR(unsigned: demand.stored) }
   }
 
   /// Reads the encoding that ``encode(into:)`` writes.
   package init(_ reader: inout CBORReader) throws(EncodingFault) {
-    try reader.array(of: Self.fieldCount)
+    let count = try reader.arrayHead()
+    guard count == Self.fieldCount || count == Self.fieldCount + 1 else { throw .unexpected }
     let user = try reader.text(1...Credential.maximumUserByteCount)
     let index = try reader.unsigned()
     let purpose = try reader.unsigned()
@@ -172,6 +175,11 @@ extension StoredRecord {
     undo = reader.null() ? nil : [UInt8](try reader.byteString())
     let challenge = reader.null() ? nil : DeviceChallenge(String(copying: try reader.byteString()))
     let changePosition = try reader.optionalUnsigned()
+    var demand: ProtectionDemand?
+    if count > Self.fieldCount {
+      demand = ProtectionDemand(stored: try reader.unsigned())
+      guard demand != nil else { throw .unexpected }
+    }
     guard purpose <= 255, let purpose = RecordPurpose(rawValue: UInt8(purpose)), purpose.suits(method),
       (1...UInt64(8)).contains(index), change <= 255, let change = ChangeProgress(rawValue: UInt8(change)),
       (1...UInt64(64)).contains(fieldLimit ?? 64), isConfirmed <= 1,
@@ -187,7 +195,7 @@ extension StoredRecord {
       nextCounter: nextCounter, acknowledgedCounter: acknowledgedCounter, clockOffsetSeconds: clockOffsetSeconds,
       lastTimeStep: lastTimeStep, lastSynchronised: lastSynchronised, lookAheadWindow: window,
       sealFieldByteLimit: fieldLimit.map { Int($0) }, protection: protection.inputs, protectionGroup: group,
-      isConfirmed: isConfirmed == 1, change: change, changePosition: changePosition)
+      isConfirmed: isConfirmed == 1, change: change, changePosition: changePosition, demand: demand)
   }
 }
 

@@ -3,8 +3,8 @@ import HoldfastOpenSSL
 
 /// The whole state of an authenticator as the bytes in an app's store.
 ///
-/// They are `hfauth`, the version as two digits, the deterministic CBOR array `[id, change count, [record, …]]` with records
-/// as in a state string, and the first 8 bytes of the SHA-256 of all that. The hash reveals damage. It authenticates nothing,
+/// They are `hfauth`, the version as two digits, the deterministic CBOR array `[id, change count, [record, …], [replacement, …]]` with
+/// records as in a state string, and the first 8 bytes of the SHA-256 of all that. The hash reveals damage. It authenticates nothing,
 /// because an authenticator has no key that whoever writes to the store lacks.
 struct StoreState {
   static let idByteCount = 16
@@ -18,8 +18,12 @@ struct StoreState {
   let stamp: AuthenticatorStamp
   /// The records, in order.
   let records: [StoredRecord]
+  /// The records that replace others once a device has confirmed them, in order.
+  let replacements: [StoredRecord]
 
-  init(stamp: AuthenticatorStamp, records: [StoredRecord]) { (self.stamp, self.records) = (stamp, records) }
+  init(stamp: AuthenticatorStamp, records: [StoredRecord], replacements: [StoredRecord]) {
+    (self.stamp, self.records, self.replacements) = (stamp, records, replacements)
+  }
 
   /// Parses the bytes of a store.
   ///
@@ -37,35 +41,44 @@ struct StoreState {
     guard bytes[bodyCount...].elementsEqual(check) else { throw .corrupt }
     do throws(EncodingFault) {
       var reader = CBORReader(bytes.span.extracting(headCount..<bodyCount))
-      try reader.array(of: 3)
+      try reader.array(of: 4)
       let id: FixedBytes<16> = try reader.fixedBytes()
       let changeCount = try reader.unsigned()
-      let count = try reader.arrayHead()
-      guard count <= Self.maximumRecordCount, changeCount > 0,
-        let stamp = AuthenticatorStamp(id: [UInt8](id.bytes), changeCount: changeCount)
-      else { throw .unexpected }
-      var records: [StoredRecord] = []
-      for _ in 0..<count {
-        let stored = try StoredRecord(&reader)
-        guard records.last?.record.precedes(stored.record) != false else { throw .unexpected }
-        records.append(stored)
+      guard changeCount > 0, let stamp = AuthenticatorStamp(id: [UInt8](id.bytes), changeCount: changeCount) else {
+        throw .unexpected
       }
+      let records = try Self.records(&reader)
+      let replacements = try Self.records(&reader)
       try reader.finish()
-      (self.stamp, self.records) = (stamp, records)
+      (self.stamp, self.records, self.replacements) = (stamp, records, replacements)
     } catch { throw .corrupt }
+  }
+
+  private static func records(_ reader: inout CBORReader) throws(EncodingFault) -> [StoredRecord] {
+    let count = try reader.arrayHead()
+    guard count <= maximumRecordCount else { throw .unexpected }
+    var records: [StoredRecord] = []
+    for _ in 0..<count {
+      let stored = try StoredRecord(&reader)
+      guard records.last?.record.precedes(stored.record) != false else { throw .unexpected }
+      records.append(stored)
+    }
+    return records
   }
 
   /// Returns the bytes for a store.
   ///
   /// - Throws: `diskFull` if there are more records than a state may have, `failed`.
   func encoded() throws(AuthenticatorFault) -> [UInt8] {
-    guard records.count <= Self.maximumRecordCount else { throw .diskFull }
+    guard max(records.count, replacements.count) <= Self.maximumRecordCount else { throw .diskFull }
     var bytes = Self.name + Self.version
-    bytes.appendCBOR(array: 3)
+    bytes.appendCBOR(array: 4)
     bytes.appendCBOR(bytes: stamp.id.span)
     bytes.appendCBOR(unsigned: stamp.changeCount)
-    bytes.appendCBOR(array: records.count)
-    for stored in records { stored.encode(into: &bytes) }
+    for list in [records, replacements] {
+      bytes.appendCBOR(array: list.count)
+      for stored in list { stored.encode(into: &bytes) }
+    }
     bytes += try Self.check(bytes.span)
     guard bytes.count <= Self.maximumByteCount else { throw .diskFull }
     return bytes

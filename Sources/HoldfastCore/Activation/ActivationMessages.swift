@@ -84,7 +84,9 @@ extension Message {
 }
 
 /// The data that a device gives a new user in addition to the secrets:
-/// `{1: user, 2: time, 3: [[purpose, method] …], 4: seal parameter length}`.
+/// `{1: user, 2: time, 3: [[purpose, method] …], 4: seal parameter length, ? 5: demand}`.
+///
+/// The demand is not part of this type, which a microcontroller has on its stack: it neither stores nor sends demands.
 package struct ActivationGrant: Sendable, Equatable {
   /// The user's name, 1 to 32 bytes.
   package let user: BoundedText<32>
@@ -103,10 +105,22 @@ package struct ActivationGrant: Sendable, Equatable {
     self.sealParameterLength = sealParameterLength
   }
 
-  package init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+  /// Reads a grant, and the owner's demand if there is one.
+  package init(_ plaintext: Span<UInt8>, demand: inout ProtectionDemand?) throws(EncodingFault) {
     var reader = CBORReader(plaintext)
     var order = CBORLabelOrder()
-    guard try reader.mapHead() == 4 else { throw .unexpected }
+    let count = try reader.mapHead()
+    guard count == 4 || count == 5 else { throw .unexpected }
+    try self.init(fieldsOf: &reader, &order)
+    demand = nil
+    if count == 5 {
+      try reader.label(5, &order)
+      demand = try ProtectionDemand(&reader)
+    }
+    try reader.finish()
+  }
+
+  private init(fieldsOf reader: inout CBORReader, _ order: inout CBORLabelOrder) throws(EncodingFault) {
     try reader.label(1, &order)
     user = try reader.boundedText()
     try reader.label(2, &order)
@@ -126,11 +140,24 @@ package struct ActivationGrant: Sendable, Equatable {
     try reader.label(4, &order)
     sealParameterLength = try reader.unsigned()
     guard !user.isEmpty, (1...64).contains(sealParameterLength) else { throw .unexpected }
-    try reader.finish()
   }
 
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(map: 4)
+    try encodeFields(into: &sink)
+  }
+
+  /// Writes the grant together with the owner's demand.
+  package func encode<Sink: ByteSink & ~Copyable>(
+    with demand: ProtectionDemand, into sink: inout Sink
+  ) throws(Sink.Failure) {
+    try sink.appendCBOR(map: 5)
+    try encodeFields(into: &sink)
+    try sink.appendCBOR(unsigned: 5)
+    try demand.encode(into: &sink)
+  }
+
+  private func encodeFields<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(text: user.bytes)
     try sink.appendCBOR(unsigned: 2)

@@ -13,6 +13,8 @@ package struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Rando
   package private(set) var deviceID = DeviceID()
   /// The device's grant; nil before ``ActivationStep/store``.
   package private(set) var grant: ActivationGrant?
+  /// The protection that the device's owner demands; nil for none, and before ``ActivationStep/store``.
+  package private(set) var demand: ProtectionDemand?
   /// The next message to the device, ready to be sent.
   package private(set) var outgoing = ByteBuffer<128>()
 
@@ -123,7 +125,9 @@ package struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Rando
       try plaintext.open(
         key: keys.grant, nonce: FixedBytes<12>().bytes, authenticating: keys.transcript.bytes, using: &cryptography)
     } catch { throw .impostor }
-    do throws(EncodingFault) { grant = try ActivationGrant(plaintext.bytes) } catch { throw .malformed }
+    do throws(EncodingFault) { grant = try ActivationGrant(plaintext.bytes, demand: &demand) } catch {
+      throw .malformed
+    }
     return keys
   }
 

@@ -210,7 +210,8 @@ extension Request {
     return longest
   }
 
-  fileprivate func isAbout(
+  /// Returns whether a code that the command needs, or the user that it names, is not of `user`; false without a user.
+  func isAbout(
     anotherThan user: BoundedText<32>?, knowingState knowsState: Bool, needing factors: Factors
   ) -> Bool {
     guard let user else { return false }

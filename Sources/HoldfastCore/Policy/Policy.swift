@@ -62,11 +62,17 @@ public protocol Policy: ~Copyable {
   var maximumIssueAdvanceSeconds: UInt64 { get }
   /// Whether the device carries out `user-state` itself, if the policy names it.
   static var knowsUserState: Bool { get }
+  /// Whether the device's store knows several authenticators of a user, and what its owner demands of them: see
+  /// ``DeviceStore/mainUser(of:)``.
+  static var knowsAuthenticators: Bool { get }
 }
 
 extension Policy where Self: ~Copyable {
   /// Returns false: a microcontroller has no room for it.
   @inlinable public static var knowsUserState: Bool { false }
+
+  /// Returns false: a microcontroller has no room for them.
+  @inlinable public static var knowsAuthenticators: Bool { false }
 
   /// Returns the rule for the request's command.
   @inlinable public func rule(

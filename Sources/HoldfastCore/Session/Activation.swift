@@ -64,17 +64,25 @@ extension DeviceSession {
     let grant = ActivationGrant(
       user: code.user, time: now, methods: code.methods,
       sealParameterLength: UInt64(policy.codeLimits.sealParameterLength))
-    guard write(grant, devicePoint: point, keys: keys) else { return .internal }
+    var demand: ProtectionDemand?
+    if Environment.Rules.knowsAuthenticators { demand = try store.protectionDemand(ofCode: code.id) }
+    guard write(grant, demand, devicePoint: point, keys: keys) else { return .internal }
     activation = PendingActivation(codeID: code.id, keys: keys)
     credential = .code(code.id)
     return .accepted
   }
 
   private mutating func write(
-    _ grant: ActivationGrant, devicePoint: P256Point, keys: borrowing ActivationKeys
+    _ grant: ActivationGrant, _ demand: ProtectionDemand?, devicePoint: P256Point, keys: borrowing ActivationKeys
   ) -> Bool {
     var sealed = ByteBuffer<384>()
-    do throws(EncodingFault) { try grant.encode(into: &sealed) } catch { return false }
+    do throws(EncodingFault) {
+      if Environment.Rules.knowsAuthenticators, let demand {
+        try grant.encode(with: demand, into: &sealed)
+      } else {
+        try grant.encode(into: &sealed)
+      }
+    } catch { return false }
     do throws(CryptographyFailure) {
       try sealed.seal(
         key: keys.grant, nonce: FixedBytes<12>().bytes, authenticating: keys.transcript.bytes, using: &cryptography)

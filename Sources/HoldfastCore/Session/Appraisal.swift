@@ -162,6 +162,7 @@ extension DeviceSession {
       var round = AppraisalInput(
         token: token, proofs: proofs, request: request, digest: try digest(of: request), policy: policy, nonce: nonce,
         realClock: try realClock(at: milliseconds), monotonicMilliseconds: milliseconds)
+      if Environment.Rules.knowsAuthenticators { try admitSpare(to: &round, request, token) }
       round.isCarriedOut = !needsPlace || actuator.carriesOut(request.command)
       round.freshChallenge = try freshChallenge(for: request)
       store.noteParameters(of: request)
@@ -186,6 +187,19 @@ extension DeviceSession {
       if hasPlace { actuator.releasePlace() }
       return RecordedRound(status: .internal, factors: [], notice: Notice(), sequence: 0)
     }
+  }
+
+  /// Accepts that the codes are of a spare authenticator of the token's user. All codes, and the user that the command names,
+  /// must be of the same one.
+  private mutating func admitSpare(
+    to round: inout AppraisalInput, _ request: borrowing Request, _ token: borrowing AuthenticatedToken
+  ) throws(DeviceFault) {
+    guard round.isAnotherUsersCode, let user = token.claims.user, let name = round.codeUser,
+      !request.isAbout(
+        anotherThan: name, knowingState: Environment.Rules.knowsUserState, needing: round.factors ?? []),
+      try store.mainUser(of: name) == user
+    else { return }
+    round.isAnotherUsersCode = false
   }
 
   /// Returns the bytes that identify the command and parameters of a numbered request; zero for a request without a
@@ -255,11 +269,13 @@ extension DeviceSession {
 
   /// Returns the accepted round, for the actuator. It is made this late because the stack of a microcontroller has no room
   /// for it while codes are compared.
-  private func round(
+  private mutating func round(
     of token: borrowing AuthenticatedToken, _ request: borrowing Request, _ recorded: borrowing RecordedRound
   ) -> AcceptedRound {
-    AcceptedRound(
-      sequence: recorded.sequence, user: request.codeUser(for: recorded.factors),
+    var user = request.codeUser(for: recorded.factors)
+    if Environment.Rules.knowsAuthenticators, let name = user { user = (try? store.mainUser(of: name)) ?? name }
+    return AcceptedRound(
+      sequence: recorded.sequence, user: user,
       subject: token.claims.subject)
   }
 

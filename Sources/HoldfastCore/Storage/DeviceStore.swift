@@ -57,6 +57,14 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// the code, in the same way as ``activate(_:_:realClock:decide:)``.
   mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool
 
+  /// Returns the user to whom the authenticator with this name belongs; `name` itself for a user's first authenticator, and
+  /// for an unknown name. The device asks only if ``Policy/knowsAuthenticators`` is true.
+  mutating func mainUser(of name: BoundedText<32>) throws(DeviceFault) -> BoundedText<32>
+
+  /// Returns the protection that the owner demands with an activation code; nil for none. The device asks only if
+  /// ``Policy/knowsAuthenticators`` is true.
+  mutating func protectionDemand(ofCode codeID: UInt64) throws(DeviceFault) -> ProtectionDemand?
+
   /// Adds one to the total of answers with `status` to peers that proved nothing. The total is not durable at once.
   mutating func countUnauthenticated(_ status: Status)
 }
@@ -64,6 +72,14 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 extension DeviceStore where Self: ~Copyable {
   /// Returns the clock floor.
   public mutating func knownTime() throws(DeviceFault) -> UInt64 { try clockFloor() }
+
+  /// Returns `name`: the store has one authenticator for each user.
+  @inlinable public mutating func mainUser(of name: BoundedText<32>) throws(DeviceFault) -> BoundedText<32> { name }
+
+  /// Returns nil: the store keeps no demands.
+  @inlinable public mutating func protectionDemand(
+    ofCode codeID: UInt64
+  ) throws(DeviceFault) -> ProtectionDemand? { nil }
 
   /// Does nothing: the store does not record parameters.
   @inlinable public mutating func noteParameters(of request: borrowing Request) {}

@@ -177,14 +177,15 @@ extension FirmwareImage {
     }
   }
 
-  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:_:replaces:realClock:random:)``.
+  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:_:replaces:terms:realClock:random:)``.
   ///
-  /// - Throws: `unsupportedMethod`, `timeStepTooShort`, `userExists`, `tooManyUsers`, `tooManyCodes`, `damaged`,
+  /// - Throws: `notOnBoards` for a demand or a spare; `unsupportedMethod`, `timeStepTooShort`, `userExists`, `tooManyUsers`, `tooManyCodes`, `damaged`,
   ///   `unwritable`, `failed`.
   package func issueActivation<Random: RandomSource & ~Copyable>(
-    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, realClock: UInt64?,
-    random: inout Random
+    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, terms: ActivationTerms,
+    realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
+    guard terms.demand == nil, terms.main == nil else { throw .notOnBoards }
     guard DrawnCode.canActivate(methods) else { throw .unsupportedMethod }
     try Self.checkTimeSteps(CodePurpose.allCases.map { methods[$0] })
     let drawn = try DrawnCode(.activation, random: &random)

@@ -144,18 +144,26 @@ extension Ledger {
   ///
   /// - Parameters:
   ///   - methods: the methods of the user's codes.
-  ///   - replaces: whether a user of that name may exist already. The code's use then replaces that user.
+  ///   - replaces: whether a user of that name may exist already. The code's use then replaces that user, with all spare
+  ///     authenticators.
+  ///   - terms: what the code says in addition.
   ///   - realClock: the real clock, in Unix seconds.
-  /// - Throws: `userExists`, `tooManyUsers`, `tooManyCodes`, `unsupportedMethod`, `busy`, `failed`, and `rolledBack` or
-  ///   `counter` if the ledger is anchored.
+  /// - Throws: `userExists`, `unknownUser` for terms about a user who does not exist, `badUserName`, `tooManyUsers`,
+  ///   `tooManyCodes`, `unsupportedMethod`, `busy`, `failed`, and `rolledBack` or `counter` if the ledger is anchored.
   package func issueActivation<Random: RandomSource & ~Copyable>(
-    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, realClock: UInt64?,
-    random: inout Random
+    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, terms: ActivationTerms,
+    realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
     guard DrawnCode.canActivate(methods) else { throw .unsupportedMethod }
+    guard terms.renews || terms.main != nil || user.canBeNewUser else { throw .badUserName }
     let limit = limits.userCount
-    return try issue(.activation, user, methods, realClock: realClock, random: &random) {
+    return try issue(.activation, user, methods, terms: terms, realClock: realClock, random: &random) {
       (tables) throws(DatabaseError) in
+      if let main = terms.main {
+        guard try tables.user(named: main) != nil, try tables.mainUser(of: main) == main else { return .unknownUser }
+        guard user.isSpare(of: main) else { return .badUserName }
+      }
+      if terms.renews { return try tables.user(named: user) == nil ? .unknownUser : nil }
       if try tables.user(named: user) != nil { return replaces ? nil : .userExists }
       return try tables.userCount() < limit ? nil : .tooManyUsers
     }
@@ -168,14 +176,15 @@ extension Ledger {
   package func issueUnlock<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
-    try issue(.unlock, user, ByPurpose(), realClock: realClock, random: &random) {
+    try issue(.unlock, user, ByPurpose(), terms: ActivationTerms(), realClock: realClock, random: &random) {
       (tables) throws(DatabaseError) in try tables.user(named: user) == nil ? .unknownUser : nil
     }
   }
 
   private func issue<Random: RandomSource & ~Copyable>(
-    _ purpose: OneUseCode.Purpose, _ user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, realClock: UInt64?,
-    random: inout Random, unless objection: (borrowing LedgerTables) throws(DatabaseError) -> LedgerFault?
+    _ purpose: OneUseCode.Purpose, _ user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, terms: ActivationTerms,
+    realClock: UInt64?, random: inout Random,
+    unless objection: (borrowing LedgerTables) throws(DatabaseError) -> LedgerFault?
   ) throws(LedgerFault) -> OneUseCode {
     let drawn = try DrawnCode(purpose, random: &random)
     let keyBytes = drawn.key.withBytes { Value.copying($0) }
@@ -185,7 +194,7 @@ extension Ledger {
       try tables.deleteCodes(expiredAt: now, of: user, purpose)
       guard try tables.codeCount() < Self.codeLimit else { return .tooManyCodes }
       try tables.insertCode(
-        purpose, key: keyBytes, user, expires: now + Self.codeLifetimeSeconds, methods: methods)
+        purpose, key: keyBytes, user, expires: now + Self.codeLifetimeSeconds, methods: methods, terms: terms)
       try tables.append(.codeIssued(purpose, user), time: now, to: &state)
       return nil
     }
@@ -196,13 +205,14 @@ extension Ledger {
   /// Adds a user whose secrets were made elsewhere. Codes that the device has used up stay used: a user who is replaced with
   /// the same secret begins no earlier than where the replaced one was. `realClock` is in Unix seconds.
   ///
-  /// - Throws: `userExists` unless `replaces`, `tooManyUsers`, `unsupportedMethod`, `busy`, `failed`, and `rolledBack` or
-  ///   `counter` if the ledger is anchored.
+  /// - Throws: `userExists` unless `replaces`, `badUserName`, `tooManyUsers`, `unsupportedMethod`, `busy`, `failed`, and
+  ///   `rolledBack` or `counter` if the ledger is anchored.
   package func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
     guard !accounts.isEmpty, accounts.allSatisfy(\.isVerifiable)
     else { throw .unsupportedMethod }
+    guard user.canBeNewUser else { throw .badUserName }
     let limit = limits.userCount
     let fault = try change { (tables, state) throws(DatabaseError) -> LedgerFault? in
       let known = try tables.user(named: user)
@@ -229,7 +239,7 @@ extension Ledger {
     if let fault { throw fault }
   }
 
-  /// Locks a user until a time: the device looks at no code of the user before. Codes of the owner's that wait for the user
+  /// Locks a user until a time: the device looks at no code of any of the user's authenticators before. Codes of the owner's that wait for the user
   /// are withdrawn, and only a later one for unlocking ends the lock. `until` and `realClock` are in Unix seconds.
   ///
   /// - Throws: `floorOutOfRange` beyond 2^53 - 1, `unknownUser`, `busy`, `failed`, and `rolledBack` or `counter` if the ledger is
@@ -245,15 +255,19 @@ extension Ledger {
     guard isKnown else { throw .unknownUser }
   }
 
-  /// Removes a user, the user's secrets, and the owner's codes for the user. Returns whether there was a user or a code with
-  /// that name. `realClock` is in Unix seconds.
+  /// Removes a user with all authenticators, the user's secrets, and the owner's codes for the user; or only one spare
+  /// authenticator, if `user` is its name. Returns whether there was a user or a code with that name. `realClock` is in Unix
+  /// seconds.
   ///
   /// - Throws: `busy`, `failed`, and `rolledBack` or `counter` if the ledger is anchored.
   @discardableResult
   package func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (tables, state) throws(DatabaseError) in
+      let spares = try tables.spares(of: user)
       guard try tables.deleteUser(user) else { return false }
-      try tables.append(.userRemoved(user), time: state.time(realClock: realClock), to: &state)
+      for name in spares + [user] {
+        try tables.append(.userRemoved(name), time: state.time(realClock: realClock), to: &state)
+      }
       return true
     }
   }
@@ -266,7 +280,9 @@ extension Ledger {
       var users: [LedgerUser] = []
       for name in try tables.users() {
         guard let record = try tables.user(named: name) else { continue }
-        users.append(LedgerUser(name: name, record: record))
+        let main = try tables.mainUser(of: name)
+        users.append(
+          LedgerUser(name: name, record: record, main: main == name ? nil : main, demand: try tables.demand(of: name)))
       }
       return users
     }
@@ -280,7 +296,9 @@ extension Ledger {
   package func openCodes() throws(LedgerFault) -> [OpenCode] {
     try look { (tables) throws(DatabaseError) in
       var codes: [OpenCode] = []
-      while let code = try tables.code(at: codes.count) { codes.append(OpenCode(code)) }
+      while let code = try tables.code(at: codes.count) {
+        codes.append(OpenCode(code, try tables.terms(ofCode: code.id) ?? ActivationTerms()))
+      }
       return codes
     }
   }
@@ -294,9 +312,11 @@ package struct OpenCode: Sendable, Equatable {
   package let user: BoundedText<32>
   /// The time from which the code is no longer valid, in Unix seconds.
   package let expires: UInt64
+  /// What the code says in addition.
+  package let terms: ActivationTerms
 
-  init(_ record: borrowing OneUseCodeRecord) {
-    (purpose, user, expires) = (record.purpose, record.user, record.expires)
+  init(_ record: borrowing OneUseCodeRecord, _ terms: ActivationTerms = ActivationTerms()) {
+    (purpose, user, expires, self.terms) = (record.purpose, record.user, record.expires, terms)
   }
 }
 
@@ -306,8 +326,14 @@ package struct LedgerUser: Sendable, Equatable {
   package let name: BoundedText<32>
   /// The user's failures, lockout and accounts, without secrets.
   package let record: UserRecord
+  /// The user to whom this spare authenticator belongs; nil for the user's main authenticator.
+  package let main: BoundedText<32>?
+  /// The protection that the owner demanded when it was activated; nil for none.
+  package let demand: ProtectionDemand?
 
-  package init(name: BoundedText<32>, record: UserRecord) {
-    (self.name, self.record) = (name, record)
+  package init(
+    name: BoundedText<32>, record: UserRecord, main: BoundedText<32>? = nil, demand: ProtectionDemand? = nil
+  ) {
+    (self.name, self.record, self.main, self.demand) = (name, record, main, demand)
   }
 }

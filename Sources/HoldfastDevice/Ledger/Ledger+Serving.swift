@@ -130,12 +130,18 @@ extension Ledger {
   ) throws(LedgerError) -> BoundedText<32>? {
     let limits = limits
     return try write { (tables, state) throws(DatabaseError) -> BoundedText<32>? in
-      guard let facts = try tables.facts(ofCode: codeID, state: state, limits: limits), let user = decide(facts) else {
-        return nil
-      }
+      guard let facts = try tables.facts(ofCode: codeID, state: state, limits: limits),
+        let terms = try tables.terms(ofCode: codeID), let user = decide(facts)
+      else { return nil }
       let name = facts.code.user
-      try tables.deleteUser(name)
-      let id = try tables.insertUser(name, now: user.lastAccepted)
+      guard try tables.isMet(terms, for: name, isKnown: facts.user != nil) else { return nil }
+      if terms.renews || terms.main != nil {
+        try tables.deleteAuthenticator(name)
+      } else {
+        try tables.deleteUser(name)
+      }
+      if terms.renews, let main = terms.main { try tables.unlock(main) }
+      let id = try tables.insertUser(name, now: user.lastAccepted, terms: terms)
       for purpose in CodePurpose.allCases {
         guard let method = purpose == .host ? .ocra(.host) : user.accounts[purpose]?.method else { continue }
         try secrets.withBytes(of: purpose) { (secret) throws(DatabaseError) in
@@ -189,6 +195,20 @@ extension Ledger {
       if let totals { unproved.putBack(totals) }
       denied.putBack(counts)
     }
+  }
+}
+
+extension LedgerTables {
+  /// Returns whether an activation code still fits the users: a code that renews an authenticator needs that one, and a spare
+  /// needs its user.
+  fileprivate func isMet(
+    _ terms: ActivationTerms, for name: BoundedText<32>, isKnown: Bool
+  ) throws(DatabaseError) -> Bool {
+    guard !terms.renews || isKnown else { return false }
+    let presentMain = try mainUser(of: name)
+    guard let main = terms.main else { return !isKnown || presentMain == name }
+    guard try user(named: main) != nil, try mainUser(of: main) == main else { return false }
+    return !isKnown || presentMain == main
   }
 }
 
@@ -267,6 +287,18 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   package func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.secret(purpose, of: userID) }
+    } catch { throw .store }
+  }
+
+  package func mainUser(of name: BoundedText<32>) throws(DeviceFault) -> BoundedText<32> {
+    do throws(DatabaseError) {
+      return try ledger.read { (tables) throws(DatabaseError) in try tables.mainUser(of: name) }
+    } catch { throw .store }
+  }
+
+  package func protectionDemand(ofCode codeID: UInt64) throws(DeviceFault) -> ProtectionDemand? {
+    do throws(DatabaseError) {
+      return try ledger.read { (tables) throws(DatabaseError) in try tables.terms(ofCode: codeID)?.demand }
     } catch { throw .store }
   }
 

@@ -23,10 +23,14 @@ extension LedgerTables {
     "ALTER TABLE users ADD COLUMN owner_locked_until INTEGER NOT NULL DEFAULT 0"
 
   package func user(named name: BoundedText<32>) throws(DatabaseError) -> UserRecord? {
+    // A spare has the failures and the lockout of its main authenticator, and does not exist without it.
     let sql: StaticString = """
-      SELECT id, failures, max(locked_until, owner_locked_until), clock_offset, last_accepted, challenge, challenge_expires, failed_factors
-      FROM users
-      WHERE name = ?
+      SELECT own.id, coalesce(main.failures, own.failures),
+        max(coalesce(main.locked_until, own.locked_until), coalesce(main.owner_locked_until, own.owner_locked_until)),
+        own.clock_offset, own.last_accepted, own.challenge, own.challenge_expires,
+        coalesce(main.failed_factors, own.failed_factors)
+      FROM users AS own LEFT JOIN users AS main ON main.name = own.main
+      WHERE own.name = ? AND (own.main IS NULL) = (main.name IS NULL)
       """
     let found = try database.one(sql, .text(name.description)) { (row) throws(DatabaseError) in
       var user = UserRecord(id: try row.unsigned(0), lastAccepted: try row.unsigned(4))
@@ -59,6 +63,15 @@ extension LedgerTables {
       .unsigned(user.lastAccepted), user.challenge.map { .copying($0.bytes.bytes) } ?? .null,
       .optional(user.challenge?.expires), .unsigned(UInt64(user.failedFactors.rawValue)), .unsigned(user.id))
     guard changed == 1 else { throw .corrupt }
+    let lockout: StaticString = """
+      UPDATE users SET failures = ?1,
+        locked_until = CASE WHEN owner_locked_until > 0 AND owner_locked_until = ?2 THEN locked_until ELSE ?2 END,
+        failed_factors = ?3
+      WHERE name = (SELECT main FROM users WHERE id = ?4)
+      """
+    try database.run(
+      lockout, .unsigned(user.failureCount), .unsigned(user.lockedUntil),
+      .unsigned(UInt64(user.failedFactors.rawValue)), .unsigned(user.id))
     for purpose in CodePurpose.given {
       guard let account = user.accounts[purpose] else { continue }
       let sql: StaticString =
@@ -69,15 +82,18 @@ extension LedgerTables {
     }
   }
 
-  /// Locks a user until a time, in Unix seconds; 0 ends the lock. Returns whether there is such a user.
+  /// Locks a user, with all authenticators, until a time, in Unix seconds; 0 ends the lock. Returns whether there is such a
+  /// user.
   package func setOwnerLock(of name: BoundedText<32>, until: UInt64) throws(DatabaseError) -> Bool {
     try database.run(
-      "UPDATE users SET owner_locked_until = ? WHERE name = ?", .unsigned(until), .text(name.description)) > 0
+      "UPDATE users SET owner_locked_until = ? WHERE name = (SELECT coalesce(main, name) FROM users WHERE name = ?)",
+      .unsigned(until), .text(name.description)) > 0
   }
 
-  /// Deletes the owner's codes for a user.
+  /// Deletes the owner's codes for all authenticators of a user.
   package func deleteCodes(of user: BoundedText<32>) throws(DatabaseError) {
-    try database.run("DELETE FROM codes WHERE user = ?", .text(user.description))
+    let main = try mainUser(of: user)
+    try database.run("DELETE FROM codes WHERE user = ?1 OR main = ?1", .text(main.description))
   }
 
   package func users() throws(DatabaseError) -> [BoundedText<32>] {
@@ -88,21 +104,35 @@ extension LedgerTables {
     try database.oneUnsigned("SELECT count(*) FROM users") ?? 0
   }
 
-  /// Adds a user without accounts. Returns the user's id.
-  package func insertUser(_ name: BoundedText<32>, now: UInt64) throws(DatabaseError) -> UInt64 {
+  /// Adds a user, or a spare authenticator of one, without accounts. Returns the id.
+  package func insertUser(
+    _ name: BoundedText<32>, now: UInt64, terms: ActivationTerms = ActivationTerms()
+  ) throws(DatabaseError) -> UInt64 {
     let sql: StaticString = """
-      INSERT INTO users (name, failures, locked_until, clock_offset, last_accepted) VALUES (?, 0, 0, 0, ?)
+      INSERT INTO users (name, failures, locked_until, clock_offset, last_accepted, main, demand)
+      VALUES (?, 0, 0, 0, ?, ?, ?)
       """
-    try database.run(sql, .text(name.description), .unsigned(now))
+    try database.run(
+      sql, .text(name.description), .unsigned(now), terms.main.map { .text($0.description) } ?? .null,
+      .unsigned(terms.demand?.stored ?? 0))
     guard let id = try database.oneUnsigned("SELECT id FROM users WHERE name = ?", .text(name.description)) else {
       throw .corrupt
     }
     return id
   }
 
-  /// Deletes a user and the owner's codes for the user. Returns whether there was a user or a code with that name.
+  /// Deletes a user, the user's spare authenticators, and the owner's codes for them. Returns whether there was a user or a
+  /// code with that name.
   @discardableResult
   package func deleteUser(_ name: BoundedText<32>) throws(DatabaseError) -> Bool {
+    for spare in try spares(of: name) { try deleteAuthenticator(spare) }
+    try database.run("DELETE FROM codes WHERE main = ?", .text(name.description))
+    return try deleteAuthenticator(name)
+  }
+
+  /// Deletes one authenticator of a user, and the owner's codes for it. Returns whether there was one, or a code for it.
+  @discardableResult
+  package func deleteAuthenticator(_ name: BoundedText<32>) throws(DatabaseError) -> Bool {
     try database.run(
       "DELETE FROM accounts WHERE user IN (SELECT id FROM users WHERE name = ?)", .text(name.description))
     let codeCount = try database.run("DELETE FROM codes WHERE user = ?", .text(name.description))
@@ -147,13 +177,26 @@ extension LedgerTables {
 extension LedgerTables {
   package func insertCode(
     _ purpose: OneUseCode.Purpose, key: Value, _ user: BoundedText<32>, expires: UInt64,
-    methods: ByPurpose<CodeMethod>
+    methods: ByPurpose<CodeMethod>, terms: ActivationTerms
   ) throws(DatabaseError) {
+    let sql: StaticString = """
+      INSERT INTO codes (purpose, key, user, expires, otp, seal, main, demand, renews)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """
     try database.run(
-      "INSERT INTO codes (purpose, key, user, expires, otp, seal) VALUES (?, ?, ?, ?, ?, ?)",
-      .unsigned(UInt64(purpose.rawValue)), key, .text(user.description), .unsigned(expires),
-      .optional(methods[.otp]?.encoded),
-      .optional(methods[.seal]?.encoded))
+      sql, .unsigned(UInt64(purpose.rawValue)), key, .text(user.description), .unsigned(expires),
+      .optional(methods[.otp]?.encoded), .optional(methods[.seal]?.encoded),
+      terms.main.map { .text($0.description) } ?? .null, .unsigned(terms.demand?.stored ?? 0),
+      .unsigned(terms.renews ? 1 : 0))
+  }
+
+  /// Returns what an activation code says in addition to its record; nil if there is no such code.
+  package func terms(ofCode id: UInt64) throws(DatabaseError) -> ActivationTerms? {
+    try database.one("SELECT main, demand, renews FROM codes WHERE id = ?", .unsigned(id)) {
+      (row) throws(DatabaseError) in
+      ActivationTerms(
+        demand: try row.demand(1), main: try row.isNull(0) ? nil : try row.name(0), renews: try row.unsigned(2) == 1)
+    }
   }
 
   package func code(at index: Int) throws(DatabaseError) -> OneUseCodeRecord? {
@@ -205,6 +248,62 @@ extension LedgerTables {
   }
 }
 
+/// The SQL of the authenticators of a user: the main one, which has the user's name, and the spares.
+extension LedgerTables {
+  /// A spare's row names its main authenticator. A user of an earlier version whose name looks like that of a spare is none.
+  static let authenticatorsSchema: StaticString = """
+    ALTER TABLE users ADD COLUMN main TEXT;
+    ALTER TABLE users ADD COLUMN demand INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE codes ADD COLUMN main TEXT;
+    ALTER TABLE codes ADD COLUMN demand INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE codes ADD COLUMN renews INTEGER NOT NULL DEFAULT 0;
+    """
+
+  /// Returns the name of the main authenticator of a spare; any other name itself.
+  package func mainUser(of name: BoundedText<32>) throws(DatabaseError) -> BoundedText<32> {
+    let sql: StaticString = "SELECT main FROM users WHERE name = ? AND main IS NOT NULL"
+    return try database.one(sql, .text(name.description)) { (row) throws(DatabaseError) in try row.name(0) } ?? name
+  }
+
+  /// Returns the names of a user's spare authenticators, in order.
+  package func spares(of name: BoundedText<32>) throws(DatabaseError) -> [BoundedText<32>] {
+    try database.all("SELECT name FROM users WHERE main = ? ORDER BY name", .text(name.description)) {
+      (row) throws(DatabaseError) in try row.name(0)
+    }
+  }
+
+  /// Returns the protection that the owner demanded when an authenticator was activated.
+  package func demand(of name: BoundedText<32>) throws(DatabaseError) -> ProtectionDemand? {
+    let found = try database.one("SELECT demand FROM users WHERE name = ?", .text(name.description)) {
+      (row) throws(DatabaseError) -> ProtectionDemand? in try row.demand(0)
+    }
+    return found ?? nil
+  }
+
+  /// Forgets the failures of a user, and ends the lockout and the owner's lock.
+  package func unlock(_ name: BoundedText<32>) throws(DatabaseError) {
+    let sql: StaticString = """
+      UPDATE users SET failures = 0, failed_factors = 0, locked_until = 0, owner_locked_until = 0 WHERE name = ?
+      """
+    try database.run(sql, .text(name.description))
+  }
+}
+
+/// What an activation code says in addition to the user and the methods. Only a ledger on Linux keeps it.
+package struct ActivationTerms: Sendable, Equatable {
+  /// The protection that the owner demands; nil for none.
+  package var demand: ProtectionDemand?
+  /// The user of whom the code activates a spare authenticator; nil for the main authenticator.
+  package var main: BoundedText<32>?
+  /// Whether the code gives new secrets to an authenticator that exists, and ends the user's lockout. The user's other
+  /// authenticators stay.
+  package var renews: Bool
+
+  package init(demand: ProtectionDemand? = nil, main: BoundedText<32>? = nil, renews: Bool = false) {
+    (self.demand, self.main, self.renews) = (demand, main, renews)
+  }
+}
+
 extension CodeMethod {
   /// The CBOR encoding of the method.
   var encoded: [UInt8] {
@@ -215,6 +314,13 @@ extension CodeMethod {
 }
 
 extension Row {
+  fileprivate borrowing func demand(_ column: Int) throws(DatabaseError) -> ProtectionDemand? {
+    let number = try unsigned(column)
+    guard number > 0 else { return nil }
+    guard let demand = ProtectionDemand(stored: number) else { throw .corrupt }
+    return demand
+  }
+
   borrowing func name(_ column: Int) throws(DatabaseError) -> BoundedText<32> {
     guard let name = BoundedText<32>(try text(column)) else { throw .corrupt }
     return name

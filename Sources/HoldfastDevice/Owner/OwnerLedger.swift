@@ -23,10 +23,10 @@ package protocol OwnerLedger: AuditLog {
   func users() throws(LedgerFault) -> [LedgerUser]
   /// Returns the owner's codes in the store, in the order in which they were made. Expired ones may be among them.
   func openCodes() throws(LedgerFault) -> [OpenCode]
-  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:_:replaces:realClock:random:)``.
+  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:_:replaces:terms:realClock:random:)``.
   func issueActivation<Random: RandomSource & ~Copyable>(
-    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, realClock: UInt64?,
-    random: inout Random
+    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, terms: ActivationTerms,
+    realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode
   /// Makes the code that unlocks a user who is locked out.
   func issueUnlock<Random: RandomSource & ~Copyable>(
@@ -56,6 +56,57 @@ package protocol AuditLog {
 extension OwnerLedger {
   /// Returns the number of the last entry, and its hash.
   package func auditHead() throws(LedgerFault) -> AuditChain { try summary().audit }
+
+  /// Makes the code that activates a user, without further terms.
+  package func issueActivation<Random: RandomSource & ~Copyable>(
+    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, realClock: UInt64?,
+    random: inout Random
+  ) throws(LedgerFault) -> OneUseCode {
+    try issueActivation(
+      of: user, methods, replaces: replaces, terms: ActivationTerms(), realClock: realClock, random: &random)
+  }
+
+  /// Makes the code that gives new secrets to an authenticator of a user, under the demand that it has, and ends the user's
+  /// lockout. It is an activation code.
+  ///
+  /// - Throws: the errors of ``issueActivation(of:_:replaces:terms:realClock:random:)``.
+  package func issueRenewal<Random: RandomSource & ~Copyable>(
+    of user: BoundedText<32>, realClock: UInt64?, random: inout Random
+  ) throws(LedgerFault) -> OneUseCode {
+    guard let known = try users().first(where: { $0.name == user }) else { throw .unknownUser }
+    let terms = ActivationTerms(demand: known.demand, main: known.main, renews: true)
+    return try issueActivation(
+      of: user, known.record.accounts.map(\.method), replaces: true, terms: terms, realClock: realClock,
+      random: &random)
+  }
+
+  /// Returns the name of the next spare authenticator of a user.
+  ///
+  /// - Throws: `unknownUser`, also for a spare; `tooManyAuthenticators`; `badUserName` if the user's name is too long for
+  ///   spares; `busy`, `failed`.
+  package func nextSpare(of user: BoundedText<32>) throws(LedgerFault) -> BoundedText<32> {
+    let users = try users()
+    guard let known = users.first(where: { $0.name == user }), known.main == nil else { throw .unknownUser }
+    for name in user.spareNames where !users.contains(where: { $0.name == name }) { return name }
+    throw user.spareNames.isEmpty ? .badUserName : .tooManyAuthenticators
+  }
+}
+
+/// The names of users and of their spare authenticators: `alice#2` and `alice#3` are the spares of `alice`.
+extension BoundedText<32> {
+  /// The names that spare authenticators of this user can have; none if the user's name is too long.
+  package var spareNames: [BoundedText<32>] {
+    (2...3).compactMap { BoundedText<32>("\(self)#\($0)") }
+  }
+
+  /// Returns whether this can be the name of a spare authenticator of `user`.
+  func isSpare(of user: BoundedText<32>) -> Bool { user.spareNames.contains(self) }
+
+  /// Whether a new user may have the name: a `#` stands only in names of spares.
+  var canBeNewUser: Bool {
+    for index in bytes.indices where bytes[index] == UInt8(ascii: "#") { return false }
+    return true
+  }
 }
 
 extension Ledger: OwnerLedger {}
@@ -102,6 +153,12 @@ public enum LedgerFault: Error, Equatable {
   case unknownUser
   /// The device has as many users as it can.
   case tooManyUsers
+  /// The user has as many authenticators as the device allows.
+  case tooManyAuthenticators
+  /// The name of a new user has a `#`, or is too long for the names of spare authenticators.
+  case badUserName
+  /// A board keeps neither spare authenticators nor the owner's demands.
+  case notOnBoards
   /// As many of the owner's codes are pending as the device allows.
   case tooManyCodes
   /// The device cannot verify codes of this method.

@@ -121,6 +121,9 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   /// Returns true: the device tells a user's state if the policy names `user-state`.
   public static var knowsUserState: Bool { true }
 
+  /// Returns true: the ledger has spare authenticators and the owner's demands.
+  public static var knowsAuthenticators: Bool { true }
+
   /// Whether any command may come in a compatibility round.
   package var allowsCompatibility: Bool {
     commands.values.contains { $0.allowsCompatibility }
@@ -218,6 +221,7 @@ package final class SessionPolicy: Policy {
   }
 
   package static var knowsUserState: Bool { DevicePolicy.knowsUserState }
+  package static var knowsAuthenticators: Bool { DevicePolicy.knowsAuthenticators }
 
   package var current = DevicePolicy.denyAll
 

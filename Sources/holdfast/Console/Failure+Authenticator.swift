@@ -118,6 +118,12 @@ extension Failure {
   private init(change fault: AuthenticatorFault) {
     switch fault {
     case .weakPIN(let fault): self.init(fault)
+    case .demanded(let demand):
+      self.init(
+        .denied, "the device's owner demands that the secrets need \(demand.text)",
+        hint: (demand.pinLength ?? 0) > PIN.lengths.upperBound
+          ? "no PIN of this authenticator is that long; ask the owner for another demand"
+          : "choose that protection, with --add-key-file for a key and a PIN; such a secret cannot be exported")
     case .changeOpen:
       self.init(
         .denied, "the last change is not confirmed yet",

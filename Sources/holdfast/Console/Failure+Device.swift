@@ -179,6 +179,14 @@ extension Failure {
     case .unknownUser:
       self.init(
         .denied, "there is no user with that name", hint: "to list the users: holdfast device user list --dir DIR")
+    case .tooManyAuthenticators:
+      self.init(.denied, "the user already has the maximum number of authenticators", hint: "remove NAME#2 or NAME#3")
+    case .badUserName:
+      self.init(
+        .usage, "a new user's name has no #, and with spare authenticators at most 30 bytes",
+        hint: "--spare adds a spare authenticator of a user")
+    case .notOnBoards:
+      self.init(.denied, "a board keeps neither spare authenticators nor demands of its owner")
     case .tooManyUsers: self.init(.denied, "the device already has the maximum number of users", hint: "remove one")
     case .tooManyCodes:
       self.init(.denied, "the device already has the maximum number of open codes", hint: "wait ten minutes")

@@ -94,6 +94,32 @@ import HoldfastCore
     }
   }
 
+  @Test func `a demand is read as it is written, and one that nobody could meet is refused`() throws {
+    let grant = ActivationGrant(user: "ann", time: 1, methods: ByPurpose(otp: hotpMethod), sealParameterLength: 16)
+    for (length, needsKey) in [(4, false), (6, true), (64, false), (nil, true)] as [(Int?, Bool)] {
+      let demand = try #require(ProtectionDemand(pinLength: length, needsKey: needsKey))
+      var bytes: [UInt8] = []
+      grant.encode(with: demand, into: &bytes)
+      var read: ProtectionDemand?
+      #expect(try ActivationGrant(bytes.span, demand: &read) == grant)
+      #expect(read == demand && ProtectionDemand(stored: demand.stored) == demand)
+      for count in bytes.indices {
+        #expect(throws: EncodingFault.self) { _ = try ActivationGrant(Array(bytes.prefix(count)).span) }
+      }
+    }
+    for bad in [[0, 0], [3, 0], [65, 0], [6, 2], [6], [6, 0, 0]] as [[UInt64]] {
+      var bytes: [UInt8] = []
+      grant.encode(into: &bytes)
+      bytes[0] += 1
+      bytes.appendCBOR(unsigned: 5)
+      bytes.appendCBOR(array: bad.count)
+      for number in bad { bytes.appendCBOR(unsigned: number) }
+      #expect(fault { _ = try ActivationGrant(bytes.span) } != nil)
+    }
+    #expect([3, 65].allSatisfy { ProtectionDemand(pinLength: $0) == nil } && ProtectionDemand() == nil)
+    for number in [0, 3, 65, 256 + 6] as [UInt64] { #expect(ProtectionDemand(stored: number) == nil) }
+  }
+
   @Test func `a grant that is not well made is refused`() throws {
     func grant(
       labels: [UInt64] = [1, 2, 3, 4], user: String = "ann", purposes: [UInt64] = [1, 2], length: UInt64 = 16
@@ -127,5 +153,13 @@ import HoldfastCore
     ] {
       #expect(fault { _ = try ActivationGrant(bad.span) } != nil)
     }
+  }
+}
+
+extension ActivationGrant {
+  /// Reads a grant, with or without a demand.
+  fileprivate init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+    var demand: ProtectionDemand?
+    try self.init(plaintext, demand: &demand)
   }
 }

@@ -29,17 +29,27 @@ struct DeviceUserAdd: OwnerVerb {
       "holdfast device user add --dir lock alice",
       "holdfast device user add --dir lock --otp hotp --digits 8 --replace alice",
       "holdfast device user add --dir lock --otp-secret secret.hex --seal none bob",
+      "holdfast device user add --dir lock --demand-pin-length 6 --demand-key carol",
+      "holdfast device user add --dir lock --spare alice",
     ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var methods: MethodOptions
   @OptionGroup var output: OutputOptions
 
-  @Argument(help: "The user's name, at most 32 bytes.")
+  @Argument(help: "The user's name, at most 32 bytes, without #.")
   var name: String
 
-  @Flag(help: "Replace the user with that name, whose secrets are then forgotten.")
+  @Flag(help: "Replace the user with that name, whose secrets and spare authenticators are then forgotten.")
   var replace = false
+
+  @Flag(
+    help:
+      "Add a spare authenticator of a user who exists, at most two; its codes name NAME#2 or NAME#3, and it shares the user's lockout."
+  )
+  var spare = false
+
+  @OptionGroup var demands: DemandOptions
 
   @Option(
     help: "A file with the secret of the one-time passwords, instead of an activation; - is standard input.",
@@ -58,6 +68,18 @@ struct DeviceUserAdd: OwnerVerb {
 
   func check() throws(Failure) {
     _ = try BoundedText<32>(userArgument: name)
+    guard !name.utf8.contains(UInt8(ascii: "#")) else {
+      throw Failure(
+        .usage, "a new user's name has no #, which stands in the names of spare authenticators",
+        hint: "--spare adds a spare authenticator of a user")
+    }
+    let isImport = otpSecret != nil || sealSecret != nil
+    guard try demands.demand() == nil || !isImport else {
+      throw Failure(.usage, "imported secrets are in an authenticator already: a demand needs an activation")
+    }
+    guard !spare || !(isImport || replace) else {
+      throw Failure(.usage, "--spare is activated with a code, and cannot be combined with --replace or secrets")
+    }
     guard counter == nil || (otpSecret != nil && methods.otp == .hotp) else {
       throw Failure(.usage, "--counter requires --otp hotp and --otp-secret")
     }
@@ -76,13 +98,15 @@ struct DeviceUserAdd: OwnerVerb {
     }
   }
 
-  private func activate(_ user: BoundedText<32>, _ ledger: some OwnerLedger) throws(Failure) {
+  private func activate(_ name: BoundedText<32>, _ ledger: some OwnerLedger) throws(Failure) {
     let chosen = ByPurpose(otp: try methods.otpMethod(), seal: try methods.sealMethod())
+    let terms = ActivationTerms(demand: try demands.demand(), main: spare ? name : nil)
+    let user = try spare ? recording { () throws(LedgerFault) in try ledger.nextSpare(of: name) } : name
     let now = SystemClock().unixSeconds()
     let code = try recording { () throws(LedgerFault) in
       var random = SystemRandom()
       return try ledger.issueActivation(
-        of: user, chosen, replaces: replace, realClock: now, random: &random)
+        of: user, chosen, replaces: replace, terms: terms, realClock: now, random: &random)
     }
     Console.result(user, code: code, json: output.json)
     Console.note(
@@ -148,6 +172,40 @@ extension Console {
       result(text)
       note("the code is valid for ten minutes and one use")
     }
+  }
+}
+
+/// The options for the protection that a user's authenticator must have.
+struct DemandOptions: ParsableArguments {
+  @Option(help: "Demand that the authenticator protects the secrets with a PIN of at least so many digits, 4 to 6.")
+  var demandPinLength: Int?
+
+  @Flag(help: "Demand that the authenticator protects the secrets with a key, instead of or in addition to a PIN.")
+  var demandKey = false
+
+  func demand() throws(Failure) -> ProtectionDemand? {
+    let lengths = PIN.lengths
+    guard lengths.contains(demandPinLength ?? lengths.lowerBound) else {
+      throw Failure(
+        .usage, "--demand-pin-length must be from \(lengths.lowerBound) to \(lengths.upperBound)")
+    }
+    return ProtectionDemand(pinLength: demandPinLength, needsKey: demandKey)
+  }
+}
+
+extension ProtectionDemand {
+  /// The demand in words, such as `a PIN of at least 6 digits and a key`.
+  var text: String {
+    let pin = pinLength.map { ["a PIN of at least \($0) digits"] } ?? []
+    return (pin + (needsKey ? ["a key"] : [])).joined(separator: " and ")
+  }
+}
+
+extension [(String, JSONValue)] {
+  /// Adds the members about a demand.
+  mutating func append(_ demand: ProtectionDemand?) {
+    append(("demand_pin_length", demand?.pinLength.map { .integer(UInt64($0)) } ?? .null))
+    append(("demand_key", .bool(demand?.needsKey == true)))
   }
 }
 

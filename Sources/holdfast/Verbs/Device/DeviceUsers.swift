@@ -43,17 +43,31 @@ extension LedgerUser {
     let methods = CodePurpose.allCases.compactMap { record.accounts[$0]?.method.text }.joined(separator: ", ")
     let noun = record.failureCount == 1 ? "code" : "codes"
     let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) \(noun) rejected"
-    return "\(name)  \(methods)\(failures)\(lockText(at: now))"
+    let demanded = demand.map { "; demands \($0.text)" } ?? ""
+    let spare = main.map { "; spare authenticator of \($0)" } ?? ""
+    return "\(name)  \(methods)\(spare)\(demanded)\(failures)\(lockText(at: now))"
   }
 
   fileprivate func json(at now: UInt64) -> JSONValue {
-    .object([
+    var members: [(String, JSONValue)] = [
       ("user", .string(name.description)), ("otp", record.accounts[.otp].map { .string($0.method.text) } ?? .null),
       ("seal", record.accounts[.seal].map { .string($0.method.text) } ?? .null),
       ("failures", .integer(record.failureCount)),
       ("locked_seconds", .integer(lock(at: now) ?? 0)),
       ("locked_until", lock(at: now) == nil ? .null : .integer(record.lockedUntil)),
-    ])
+      ("spare_of", main.map { .string($0.description) } ?? .null),
+    ]
+    members.append(demand)
+    let accounts = CodePurpose.allCases.compactMap { purpose in
+      record.accounts[purpose].map { account in
+        JSONValue.object([
+          ("purpose", .string(purpose == .otp ? "otp" : "seal")), ("method", .string(account.method.text)),
+          ("next_position", .integer(account.nextPosition)),
+        ])
+      }
+    }
+    members.append(("accounts", .array(accounts)))
+    return .object(members)
   }
 
   private func lockText(at now: UInt64) -> String {
@@ -69,14 +83,24 @@ extension LedgerUser {
 
 extension OpenCode {
   fileprivate func line(at now: UInt64) -> String {
-    "\(user)  \(purpose == .activation ? "can activate with a code" : "can be unlocked with a code"), valid for \(expires - now) s"
+    let use =
+      switch purpose {
+      case .activation: terms.renews ? "can unlock and choose a new PIN with a code" : "can activate with a code"
+      case .unlock: "can be unlocked with a code"
+      }
+    let spare = terms.main.map { ", a spare authenticator of \($0)" } ?? ""
+    let demanded = terms.demand.map { ", demands \($0.text)" } ?? ""
+    return "\(user)  \(use), valid for \(expires - now) s\(spare)\(demanded)"
   }
 
   fileprivate func json(at now: UInt64) -> JSONValue {
-    .object([
+    var members: [(String, JSONValue)] = [
       ("user", .string(user.description)), ("for", .string(purpose == .activation ? "activation" : "unlock")),
-      ("seconds_remaining", .integer(expires - now)),
-    ])
+      ("seconds_remaining", .integer(expires - now)), ("new_pin", .bool(terms.renews)),
+      ("spare_of", terms.main.map { .string($0.description) } ?? .null),
+    ]
+    members.append(terms.demand)
+    return .object(members)
   }
 }
 
@@ -94,8 +118,10 @@ extension CodeMethod {
 struct DeviceUserRemove: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "remove", abstract: "Remove a user and the user's open codes. A running device applies this at once.",
+    discussion: "NAME#2 and NAME#3 remove only that spare authenticator; the user's name removes all authenticators.",
     examples: [
-      "holdfast device user remove --dir lock alice"
+      "holdfast device user remove --dir lock alice",
+      "holdfast device user remove --dir lock 'alice#2'",
     ])
 
   @OptionGroup var device: DeviceOptions
@@ -184,9 +210,16 @@ struct DeviceUserLock: OwnerVerb {
 struct DeviceUserUnlock: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Print a code with which a locked-out user may try again once.",
-    discussion: "The user types it into: holdfast otp unlock --connect ENDPOINT --code -",
+    discussion: """
+      The user types it into: holdfast otp unlock --connect ENDPOINT --code -
+
+      A user who has forgotten the PIN needs --new-pin. That code also gives the authenticator new secrets under a new PIN, and \
+      spare authenticators keep theirs. The user types it into: \
+      holdfast otp unlock --connect ENDPOINT --authenticator keys --code -
+      """,
     examples: [
-      "holdfast device user unlock --dir lock alice"
+      "holdfast device user unlock --dir lock alice",
+      "holdfast device user unlock --dir lock --new-pin alice",
     ])
 
   @OptionGroup var device: DeviceOptions
@@ -195,6 +228,9 @@ struct DeviceUserUnlock: OwnerVerb {
   @Argument(help: "The user's name.")
   var name: String
 
+  @Flag(help: "Let the user choose a new PIN as well: the code gives the user's authenticator new secrets.")
+  var newPin = false
+
   func check() throws(Failure) { _ = try BoundedText<32>(userArgument: name) }
 
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
@@ -202,9 +238,13 @@ struct DeviceUserUnlock: OwnerVerb {
     let ledger = try owned.ledger()
     let code = try recording { () throws(LedgerFault) in
       var random = SystemRandom()
-      return try ledger.issueUnlock(of: user, realClock: SystemClock().unixSeconds(), random: &random)
+      let now = SystemClock().unixSeconds()
+      return try newPin
+        ? ledger.issueRenewal(of: user, realClock: now, random: &random)
+        : ledger.issueUnlock(of: user, realClock: now, random: &random)
     }
     Console.result(user, code: code, json: output.json)
-    Console.note("\(user) unlocks with this code: holdfast otp unlock --connect ENDPOINT --code -")
+    let folder = newPin ? " --authenticator keys" : ""
+    Console.note("\(user) unlocks with this code: holdfast otp unlock --connect ENDPOINT\(folder) --code -")
   }
 }

@@ -6,6 +6,10 @@ struct AuthenticatorOptions: ParsableArguments {
   @Option(help: "The authenticator's folder.", completion: .directory)
   var authenticator: String
 
+  init() {}
+
+  init(folder: String) { authenticator = folder }
+
   func open() throws(Failure) -> Authenticator {
     do throws(AuthenticatorFault) { return try AuthenticatorFolder.open(at: authenticator) } catch {
       throw Failure(error, folder: authenticator)

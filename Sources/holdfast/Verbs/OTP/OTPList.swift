@@ -7,7 +7,8 @@ struct OTPList: Verb {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Show the authenticator's records, without their secrets.",
     examples: [
-      "holdfast otp list --authenticator keys"
+      "holdfast otp list --authenticator keys",
+      "holdfast otp list --authenticator keys --key-file /run/user/1000/card.key",
     ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
@@ -16,16 +17,48 @@ struct OTPList: Verb {
   @Option(help: "The user whose records are shown; by default, all users.")
   var user: String?
 
+  @Option(
+    help: "A file with a key: say whether it can be given, without using it.", completion: .file())
+  var keyFile: String?
+
+  @Option(help: "An open file descriptor from which to read this key.")
+  var keyFd: Int32?
+
   mutating func perform() throws(Failure) {
+    guard keyFile == nil || keyFd == nil else {
+      throw Failure(.usage, "--key-file and --key-fd cannot be combined")
+    }
     let folder = try authenticator.open()
     let user = user
     let records = try authenticator.using { () throws(AuthenticatorFault) in try folder.records(user: user) }
+    let waiting = try authenticator.using { () throws(AuthenticatorFault) in
+      var waiting: [Record] = []
+      for user in Set(records.map(\.user)).sorted() { waiting += try folder.waitingRecords(of: user) }
+      return waiting
+    }
     if output.json {
-      Console.result(.object([("records", .array(records.map(\.json)))]))
+      var members: [(String, JSONValue)] = [
+        ("records", .array(records.map(\.json))), ("waiting", .array(waiting.map(\.json))),
+      ]
+      if let canGiveKey { members.append(("can_give_key", .bool(canGiveKey))) }
+      Console.result(.object(members))
     } else {
       for record in records { Console.result(record.line) }
+      for record in waiting { Console.result("\(record.line), replaces the record above: otp sync finds out") }
       if records.isEmpty { Console.note("there are no records") }
+      if let canGiveKey { Console.result("key: \(canGiveKey ? "can be given" : "cannot be given")") }
     }
+  }
+
+  /// Whether the key from the options is there and has a permitted length; nil without one. Whether it is the right one cannot be
+  /// known.
+  private var canGiveKey: Bool? {
+    guard keyFile != nil || keyFd != nil else { return nil }
+    do throws(Failure) {
+      _ = try ExternalKey(
+        file: keyFile, descriptor: keyFd, of: "--key-file", refusal: Failure(.usage, "a key is missing"))
+      return true
+    } catch { return false }
   }
 }
 
@@ -35,6 +68,7 @@ extension Record {
     if !issuer.isEmpty { text += ", \(issuer)" }
     if method.isCounted { text += ", next counter \(nextCounter)" }
     if clockOffsetSeconds != 0 { text += ", clock \(clockOffsetSeconds > 0 ? "+" : "")\(clockOffsetSeconds) s" }
+    if let demand { text += ", the owner demands \(demand.text)" }
     if !isConfirmed { text += ", never confirmed" }
     if let change = change.text { text += ", \(change)" }
     return text

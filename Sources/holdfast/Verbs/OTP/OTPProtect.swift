@@ -152,6 +152,9 @@ struct OTPProtect: Verb {
     in folder: Authenticator
   ) throws(Failure) {
     var random = SystemRandom()
+    do throws(AuthenticatorFault) { try folder.checkChange(of: target, from: old, to: new) } catch {
+      throw Failure(error, folder: authenticator.authenticator)
+    }
     let code = try authenticator.using { () throws(AuthenticatorFault) in
       try folder.prepareChange(of: target, random: &random)
     }

@@ -58,16 +58,28 @@ struct OTPSync: Verb {
 struct OTPUnlock: Verb {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Unlock yourself at a device that has locked you out, with a code from its owner.",
-    discussion: "The device's owner gets the code from holdfast device user unlock NAME.",
+    discussion: """
+      The device's owner gets the code from holdfast device user unlock NAME. If you forgot the PIN, the owner adds --new-pin, \
+      and you add --authenticator: the authenticator then gets new secrets under a new PIN.
+      """,
     examples: [
       "holdfast otp unlock --connect unix:/run/lock.sock",
       "holdfast otp unlock --connect unix:/run/lock.sock --code code.txt",
+      """
+      holdfast otp unlock --connect unix:/run/lock.sock --authenticator keys \\
+      --code code.txt --new-pin-file pin.txt
+      """,
     ])
 
   @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
   var connect: String
 
   @OptionGroup var code: OwnersCodeOptions
+
+  @Option(help: "The authenticator's folder, to choose a new PIN with a code for it.", completion: .directory)
+  var authenticator: String?
+
+  @OptionGroup var new: NewProtectionOptions
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
@@ -75,6 +87,11 @@ struct OTPUnlock: Verb {
   mutating func perform() throws(Failure) {
     let endpoint = try Endpoint(peerArgument: connect)
     let timeoutMilliseconds = try waiting.milliseconds()
+    try new.check()
+    guard authenticator != nil || !(new.replacesPIN || new.addsKey || new.bindHost) else {
+      throw Failure(.usage, "a new PIN or key needs the authenticator's folder", hint: "add --authenticator DIR")
+    }
+    if let authenticator { return try renew(in: authenticator, endpoint, timeoutMilliseconds) }
     let ownersCode = try code.read()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
@@ -85,6 +102,26 @@ struct OTPUnlock: Verb {
       Console.result(.object([("state", .string("unlocked"))]))
     } else {
       Console.result("unlocked")
+    }
+  }
+
+  /// Unlocks, and gives the authenticator new secrets under a new PIN or key.
+  private func renew(in folder: String, _ endpoint: Endpoint, _ timeoutMilliseconds: Int) throws(Failure) {
+    let options = AuthenticatorOptions(folder: folder)
+    _ = try options.open()
+    let ownersCode = try code.read()
+    let protection = try new.secret()
+    let acceptor = try pairing.acceptor(for: endpoint)
+    defer { withExtendedLifetime(acceptor) {} }
+    let renewed: ActivatedUser
+    do throws(UserExchangeError) {
+      renewed = try options.person.unlock(
+        with: ownersCode, at: endpoint, newProtection: protection, timeoutMilliseconds: timeoutMilliseconds)
+    } catch { throw Failure(error, options, endpoint: endpoint) }
+    if output.json {
+      Console.result(.object([("user", .string(renewed.user)), ("state", .string("unlocked"))]))
+    } else {
+      Console.result("\(renewed.user): unlocked, with new secrets under the new PIN or key")
     }
   }
 }

@@ -181,7 +181,7 @@ extension PIN {
 
 extension ExternalKey {
   /// Reads a key from a file or a descriptor; throws `refusal` if neither is given.
-  fileprivate init(
+  init(
     file: String?, descriptor: Int32?, of option: String, refusal: @autoclosure () -> Failure
   ) throws(Failure) {
     let bytes: SecretBytes
