@@ -61,7 +61,7 @@ struct TwinDevice: ~Copyable {
     policy.current = image.policy
     return Session(
       deviceID: image.descriptor.deviceID, keyID: image.descriptor.keyID, cryptography: OpenSSLCryptography(),
-      key: try P256PrivateKey(scalar: scalar),
+      key: try DeviceSecrets(scalar: scalar).key(),
       store: SessionStore(ledger: ledger, memory: TokenMemory(capacity: 8), clock: clock), policy: policy,
       random: NoRandom(), clock: clock, challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
   }

@@ -5,7 +5,7 @@ extension Record {
   /// The record as a JSON object, as `otp list --json` shows it.
   package var json: JSONValue {
     func number(_ value: UInt64?) -> JSONValue { value.map { .integer($0) } ?? .null }
-    var members: [(String, JSONValue)] = [
+    return .object([
       ("user", .string(user)), ("index", .integer(UInt64(index))), ("purpose", .string(purpose.name)),
       ("issuer", .string(issuer)), ("device_id", deviceID.map { .string(hexadecimal($0)) } ?? .null),
       ("method", .string(method.description)),
@@ -19,9 +19,17 @@ extension Record {
       ("look_ahead_window", number(lookAheadWindow)), ("confirmed", .bool(isConfirmed)),
       ("change_open", .bool(isChangeOpen)), ("interrupted", .bool(isInterrupted)),
       ("seal_field_limit", number(sealFieldByteLimit.map(UInt64.init))),
+    ] + demand.members)
+  }
+}
+
+extension ProtectionDemand? {
+  /// The members about a demand of the device's owner.
+  package var members: [(String, JSONValue)] {
+    [
+      ("demand_pin_length", self?.pinLength.map { .integer(UInt64($0)) } ?? .null),
+      ("demand_key", .bool(self?.needsKey == true)),
     ]
-    members.append(demand)
-    return .object(members)
   }
 }
 

@@ -201,14 +201,6 @@ extension ProtectionDemand {
   }
 }
 
-extension [(String, JSONValue)] {
-  /// Adds the members about a demand.
-  mutating func append(_ demand: ProtectionDemand?) {
-    append(("demand_pin_length", demand?.pinLength.map { .integer(UInt64($0)) } ?? .null))
-    append(("demand_key", .bool(demand?.needsKey == true)))
-  }
-}
-
 /// The options for the methods of a user's codes.
 struct MethodOptions: ParsableArguments {
   @Option(help: "One-time passwords: totp, hotp or none.")

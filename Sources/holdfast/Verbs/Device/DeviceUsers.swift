@@ -57,7 +57,7 @@ extension LedgerUser {
       ("locked_until", lock(at: now) == nil ? .null : .integer(record.lockedUntil)),
       ("spare_of", main.map { .string($0.description) } ?? .null),
     ]
-    members.append(demand)
+    members += demand.members
     let accounts = CodePurpose.allCases.compactMap { purpose in
       record.accounts[purpose].map { account in
         JSONValue.object([
@@ -99,7 +99,7 @@ extension OpenCode {
       ("seconds_remaining", .integer(expires - now)), ("new_pin", .bool(terms.renews)),
       ("spare_of", terms.main.map { .string($0.description) } ?? .null),
     ]
-    members.append(terms.demand)
+    members += terms.demand.members
     return .object(members)
   }
 }
