@@ -3,11 +3,16 @@ import HoldfastFormats
 
 extension CommandConditions {
   /// The members of a command's rule that this reads.
-  static let memberNames = ["parameters", "step_up"]
+  static let memberNames = ["parameters", "step_up", "maximum_version"]
 
   /// Reads the members of a command's rule.
   init(rule: JSONMember) throws(JSONMistake) {
     if let parameters = rule.member("parameters") { self.parameters = try ParameterRules(parameters) }
+    if let version = rule.member("maximum_version") {
+      var numbers: [UInt64] = []
+      for element in try version.elements(count: 3) { numbers.append(try element.integer()) }
+      maximumVersion = AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2])
+    }
     if let stepUps = rule.member("step_up") {
       for element in try stepUps.elements(atMost: Self.maximumStepUpCount) { self.stepUps.append(try StepUp(element)) }
     }
@@ -19,6 +24,10 @@ extension CommandConditions {
   func members() -> [(String, JSONValue)] {
     (parameters.map { [("parameters", $0.json())] } ?? [])
       + (stepUps.isEmpty ? [] : [("step_up", .array(stepUps.map { $0.json() }))])
+      + (maximumVersion.map { version in
+        let numbers = [version.major, version.minor, version.patch]
+        return [("maximum_version", .array(numbers.map { .integer($0) }))]
+      } ?? [])
   }
 }
 

@@ -7,11 +7,13 @@ package struct CommandConditions: Sendable, Equatable {
   package var parameters: ParameterRules?
   /// The circumstances in which the command needs further factors.
   package var stepUps: [StepUp] = []
+  /// The first version of the app that the command does not take; nil for no limit.
+  package var maximumVersion: AppVersion?
 
   package init() {}
 
   /// Whether nothing depends on parameters or circumstances.
-  package var isEmpty: Bool { parameters == nil && stepUps.isEmpty }
+  package var isEmpty: Bool { parameters == nil && stepUps.isEmpty && maximumVersion == nil }
 
   /// Whether the command needs further factors at a token's first use.
   var dependsOnUse: Bool { stepUps.contains { $0.condition == .firstUse } }
@@ -19,6 +21,7 @@ package struct CommandConditions: Sendable, Equatable {
   /// Returns the further factors that the command needs in these circumstances; nil if its parameters are refused.
   func furtherFactors(in circumstances: borrowing Circumstances) -> Factors? {
     guard parameters?.allow(circumstances.parameters) ?? true else { return nil }
+    if let maximumVersion, circumstances.version >= maximumVersion { return nil }
     var factors: Factors = []
     for stepUp in stepUps where stepUp.condition.applies(in: circumstances) { factors.formUnion(stepUp.factors) }
     return factors
@@ -31,6 +34,8 @@ struct Circumstances {
   let parameters: [BoundedText<64>]
   /// The device's time, in Unix seconds; nil if it has no clock.
   let now: UInt64?
+  /// The version of the app that the token names; 0.0.0 if it names none.
+  let version: AppVersion
   /// The time when the token was issued, in Unix seconds.
   let issuedAt: UInt64
   /// Whether the device has accepted this command of this token before, with all factors that a first use needs.

@@ -65,20 +65,21 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   public func rule(
     for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
   ) -> CommandRule? {
-    rule(for: request, issuedAt: token.claims.issuedAt, now: realClock, isIntroduced: false)
+    rule(for: request, of: token, now: realClock, isIntroduced: false)
   }
 
-  /// Returns the rule for a request; nil if the policy does not name the command or refuses its parameters. `issuedAt` and
-  /// `now` are in Unix seconds.
+  /// Returns the rule for a request; nil if the policy does not name the command or refuses its parameters or the
+  /// app's version. `now` is in Unix seconds.
   func rule(
-    for request: borrowing Request, issuedAt: UInt64, now: UInt64?, isIntroduced: Bool
+    for request: borrowing Request, of token: borrowing AuthenticatedToken, now: UInt64?, isIntroduced: Bool
   ) -> CommandRule? {
     guard var rule = commands[request.command] else { return nil }
     guard let conditions = conditions[request.command] else { return rule }
     var parameters: [BoundedText<64>] = []
     for index in 0..<(request.parameterCount ?? 0) { parameters.append(request.parameter(index)) }
     let circumstances = Circumstances(
-      parameters: parameters, now: now, issuedAt: issuedAt, isIntroduced: isIntroduced)
+      parameters: parameters, now: now, version: token.claims.version, issuedAt: token.claims.issuedAt,
+      isIntroduced: isIntroduced)
     guard let further = conditions.furtherFactors(in: circumstances) else { return nil }
     rule.factors.formUnion(further)
     return rule
@@ -215,7 +216,7 @@ package final class SessionPolicy: Policy {
     var now = hasClock ? realClock : nil
     if let ledger, let clock = now { now = ledger.time(by: clock) }
     let rule = current.rule(
-      for: request, issuedAt: token.claims.issuedAt, now: now, isIntroduced: isIntroduced)
+      for: request, of: token, now: now, isIntroduced: isIntroduced)
     introduces = conditions.dependsOnUse && !isIntroduced && rule != nil
     return rule
   }

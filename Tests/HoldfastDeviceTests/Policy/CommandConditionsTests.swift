@@ -45,6 +45,25 @@ import HoldfastDevice
     #expect(try isAllowed() && !isAllowed(""))
   }
 
+  @Test func `an app from the minimum version up to the maximum is taken, and none from the maximum on`() throws {
+    let device = try device(#""minimum_version": [1, 2, 0], "maximum_version": [2, 0, 0]"#)
+    let cases: [((UInt64, UInt64, UInt64)?, Status)] = [
+      (nil, .versionTooOld), ((1, 1, 9), .versionTooOld), ((1, 2, 0), .accepted), ((1, 99, 99), .accepted),
+      ((2, 0, 0), .commandRefused), ((2, 0, 1), .commandRefused), ((3, 0, 0), .commandRefused),
+    ]
+    for (version, status) in cases {
+      let verdict = try open(device, as: device.prover { $0.version = version })
+      #expect(verdict.status == status, "\(version.map { "\($0)" } ?? "none")")
+      if status == .commandRefused { #expect(verdict.result == "notInPolicy") }
+    }
+    #expect(try DevicePolicy(json: device.policy.json()) == device.policy)
+    let hasRoomOnBoard = FirmwarePolicy(device.policy) != nil
+    #expect(!hasRoomOnBoard)
+    for wrong in ["[1, 2]", "[1, 2, 3, 4]", #""2.0.0""#, "null", "[1, 2, -1]", "[1, 2, 9007199254740992]"] {
+      #expect(throws: PolicyFault.self, "\(wrong)") { try policy("\"maximum_version\": \(wrong)") }
+    }
+  }
+
   @Test func `a value above the limit needs more, and so does one that is missing or no number`() throws {
     let device = try device(#""step_up": [{"above": {"parameter": 2, "value": 1000}, "factors": ["otp"]}]"#)
     for amount in ["0", "999", "1000"] { #expect(try open(device, "a", amount).status == .accepted) }
