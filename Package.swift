@@ -143,8 +143,8 @@ let package = Package(
     .target(
       name: "HoldfastUser",
       dependencies: [
-        "HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "HoldfastTransport", "HoldfastAuthenticator",
-        "HoldfastProver",
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastTransport",
+        "HoldfastAuthenticator", "HoldfastProver",
       ],
       swiftSettings: strict),
 
@@ -265,8 +265,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastAuthenticatorTests",
       dependencies: [
-        "HoldfastLinux", "HoldfastAuthenticator", "HoldfastCore", "HoldfastOpenSSL", "HoldfastStorage", "PowerCut",
-        "TestSupport",
+        "HoldfastLinux", "HoldfastAuthenticator", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL",
+        "HoldfastStorage", "PowerCut", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(

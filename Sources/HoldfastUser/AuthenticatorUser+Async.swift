@@ -61,6 +61,16 @@ extension AuthenticatorUser {
     }
   }
 
+  /// Asks a device for the data with which a user can be asked for the seal over a command.
+  public static func sealRequest(
+    for user: String, over sealed: SealRequest, as prover: Prover, at endpoint: Endpoint,
+    options: ProofOptions = ProofOptions()
+  ) async throws(UserExchangeError) -> ReceivedSealRequest {
+    try await cancellable(options) { options throws(UserExchangeError) in
+      try sealRequest(for: user, over: sealed, as: prover, at: endpoint, options: options)
+    }
+  }
+
   /// Challenges a device, and checks its host code.
   public func challengeDevice(
     with record: Record, as prover: Prover, at endpoint: Endpoint, options: ProofOptions = ProofOptions()

@@ -224,7 +224,7 @@ public struct UserLockState: Sendable, Hashable {
 }
 
 /// A command that asks a device for a value: the app proves itself, and the sealed result is the answer.
-private struct DeviceInquiry {
+struct DeviceInquiry {
   let prover: Prover
   let address: DeviceAddress
   var options: ProofOptions

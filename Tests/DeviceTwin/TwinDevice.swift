@@ -6,6 +6,29 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastFirmware
 
+/// The parts of the device of Linux, with the policy of a board.
+private enum TwinEnvironment: DeviceEnvironment {
+  typealias Crypto = OpenSSLCryptography
+  typealias Key = DeviceSecrets.Key
+  typealias Store = SessionStore<TwinClock>
+  typealias Rules = TwinPolicy
+  typealias Random = NoRandom
+  typealias Time = TwinClock
+}
+
+/// A policy under which the device does no more than a board can: it tells no state of users and no reasons of rejections.
+private struct TwinPolicy: Policy {
+  let policy: DevicePolicy
+
+  func rule(for command: BoundedText<32>) -> CommandRule? { policy.rule(for: command) }
+  var limits: TokenLimits { policy.limits }
+  var commonFactors: Factors { policy.commonFactors }
+  var acceptsUnsigned: Bool { policy.acceptsUnsigned }
+  var acceptsMAC: Bool { policy.acceptsMAC }
+  var codeLimits: CodeLimits { policy.codeLimits }
+  var maximumIssueAdvanceSeconds: UInt64 { policy.maximumIssueAdvanceSeconds }
+}
+
 /// The device of Linux with what an image was given: key and id, issuers, policy, users, clock floor.
 ///
 /// Like the board it has no calendar, and its bounds are those of a board. The challenges come from outside, and with them the
@@ -17,7 +40,7 @@ struct TwinDevice: ~Copyable {
   private var session: Session
   private var actuator = LockActuator(MemoryLock())
 
-  private typealias Session = DeviceSession<LinuxEnvironment<DeviceSecrets, NoRandom, TwinClock>>
+  private typealias Session = DeviceSession<TwinEnvironment>
 
   /// Reads the image, and makes a ledger at a path where there is none.
   init(image path: String, ledger ledgerPath: String) throws {
@@ -57,8 +80,7 @@ struct TwinDevice: ~Copyable {
 
   private static func session(_ image: FirmwareImage, _ ledger: Ledger, _ clock: TwinClock) throws -> Session {
     let scalar = try image.look { (_, provision) throws(LedgerFault) in provision.scalar.copy() }
-    let policy = SessionPolicy()
-    policy.current = image.policy
+    let policy = TwinPolicy(policy: image.policy)
     return Session(
       deviceID: image.descriptor.deviceID, keyID: image.descriptor.keyID, cryptography: OpenSSLCryptography(),
       key: try DeviceSecrets(scalar: scalar).key(),

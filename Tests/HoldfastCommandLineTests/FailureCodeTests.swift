@@ -50,6 +50,9 @@ import holdfast
     510: "not-a-service",
     511: "other-pins",
     512: "carrier-missing",
+    600: "seal-request-malformed", 601: "seal-request-not-authentic", 602: "seal-request-foreign",
+    603: "seal-request-expired", 610: "refused-by-user", 611: "code-used", 612: "code-too-old", 613: "no-challenge",
+    614: "challenge-expired",
   ]
 
   @Test func `each code has its own line, and no number is ever reused`() {

@@ -21,9 +21,9 @@ final class ServedLock {
   private let server: DeviceServer<Relay, DeviceSecrets, SystemRandom, SystemClock>
   private let thread: Thread
 
-  init() throws {
+  init(policy: DevicePolicy = .forSimulatedLock) throws {
     folder = try TemporaryFolder()
-    let lock = try DeviceFolder.create(at: folder.file("lock"), policy: .forSimulatedLock)
+    let lock = try DeviceFolder.create(at: folder.file("lock"), policy: policy)
     let key = try MemorySigningKey()
     try lock.trust(issuer: key.publicPoint)
     prover = Prover(state: folder.file("phone"), keys: .default)
@@ -50,6 +50,21 @@ final class ServedLock {
     server.stop()
     thread.join()
     device.close()
+  }
+
+  /// The policy of the lock with requests for seals.
+  static var withSealRequests: DevicePolicy {
+    var policy = DevicePolicy.forSimulatedLock
+    policy.commands[UserCommandName.sealRequest] = CommandRule(factors: [.device])
+    policy.texts[BoundedText("open-safe")] = RequestTemplate("Open safe {1}")
+    return policy
+  }
+
+  /// The audit log's last events, the newest last.
+  func lastEvents(_ count: UInt64) throws -> [AuditEvent] {
+    let ledger = try device.folder.openLedger()
+    let total = try ledger.summary().audit.count
+    return try ledger.auditEntries(after: total - count, limit: count).map(\.event)
   }
 
   /// Returns a code of the owner that activates a user.

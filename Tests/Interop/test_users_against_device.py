@@ -418,6 +418,85 @@ def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted
 
 
 @owners
+def test_a_user_answers_a_request_for_a_seal_by_a_refusal_and_by_a_seal(device, users):
+    run, keys = device.command_line, device.folder / "asked"
+    state, asked, code = device.folder / "askers-state", device.folder / "request.txt", device.folder / "seal"
+    policy_file = device.device_folder / "policy.json"
+    before = policy_file.read_text()
+    policy = json.loads(before)
+    policy["commands"]["seal-request"] = {"factors": ["device"]}
+    policy["commands"]["open-safe"]["text"] = "Open safe {1}"
+
+    def holdfast(*arguments, line=""):
+        # Without a controlling terminal, nothing can be asked.
+        return subprocess.run(
+            [run.path, *arguments],
+            env=run.environment,
+            input=line.encode(),
+            timeout=60,
+            capture_output=True,
+            start_new_session=True,
+        )
+
+    def prove(*options):
+        common = ("--connect", device.endpoint, "--state", state, "--command", "open-safe", "--parameter", "7")
+        return holdfast("prove", *common, "--user", "mia", *options)
+
+    def seal(*options, line=""):
+        return holdfast("seal", "--authenticator", keys, "--request", *options, line=line)
+
+    def rejected(answer, identifier, status):
+        assert answer.returncode == status, answer.stderr
+        assert json.loads(answer.stdout.splitlines()[-1])["code"] == identifier, answer.stdout
+
+    service, descriptor = device.service("askers-service")
+    run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
+    owners_code = users.code("add", "mia", "--seal", COUNTER_SUITE)
+    connect = ("--connect", device.endpoint, "--code", "-", "--no-pin", "--authenticator", keys)
+    assert holdfast("otp", "activate", *connect, line=owners_code).returncode == 0
+    try:
+        assert prove("--seal-request").returncode == 1, "the policy does not name it yet"
+        policy_file.write_text(json.dumps(policy))
+        for options in (("--qr",), ("--seal-request", "--qr", "--json"), ("--seal-request", "--seal", "-")):
+            assert prove(*options).returncode == 64, options
+        written = prove("--seal-request", "--out", asked)
+        assert written.returncode == 0, written.stderr
+        text = asked.read_text()
+        assert text.startswith("holdfast-seal:1?d=") and "&u=mia&c=open-safe&p=7&i=" in text
+        assert b"less than a minute ago" in prove("--seal-request").stderr, "one request a minute"
+
+        assert seal(asked).returncode == 64, "no terminal to ask"
+        assert seal(asked, "--yes", "--reject").returncode == 64
+        assert seal(asked, "--yes", "--user", "mia").returncode == 64
+        rejected(seal("-", "--yes", "--json", line=text.replace("p=7", "p=8")), "seal-request-not-authentic", 2)
+        rejected(seal("-", "--yes", "--json", line=text[:-9]), "seal-request-malformed", 2)
+        rejected(seal("-", "--yes", "--json", line="\x89PNG\r\n"), "seal-request-malformed", 2)
+        asked_of_another = text.replace("u=mia", "u=lea")
+        rejected(seal("-", "--yes", "--json", line=asked_of_another), "seal-request-foreign", 1)
+        asked_large = device.folder / "picture.png"
+        asked_large.write_bytes(b"\x89PNG" + bytes(10_000))
+        rejected(seal(asked_large, "--yes", "--json"), "seal-request-malformed", 2)
+
+        refusal = json.loads(seal(asked, "--reject", "--json").stdout)
+        assert (refusal["rejected"], refusal["text"], refusal["parameters"]) == (True, "Open safe 7", ["7"])
+        code.write_text(refusal["seal"])
+        refused = prove("--seal", code, "--json")
+        told = json.loads(refused.stdout)
+        assert refused.returncode == 1 and told["status"] == "sealRejected" and told["refusal_recorded"], told
+        approval = seal("-", "--yes", line=text)
+        assert b"Open safe 7" in approval.stderr and approval.returncode == 0, approval.stderr
+        code.write_bytes(approval.stdout)
+        accepted_round = prove("--seal", code)
+        assert accepted_round.returncode == 0, accepted_round.stderr
+        assert b"was accepted before" in prove("--seal", code).stderr, "why a used seal is rejected"
+        events = json.loads(device.owner("audit", "--json", "--last", "40").stdout)["entries"]
+        assert "refused-by-user" in [entry.get("reason") for entry in events]
+    finally:
+        policy_file.write_text(before)
+        device.owner("user", "remove", "mia")
+
+
+@owners
 def test_a_rule_on_parameters_refuses_some_and_asks_for_a_password_above_a_value(device, users):
     user = users.hotp_user()
     policy_file = device.device_folder / "policy.json"

@@ -80,10 +80,28 @@ extension Authenticator {
     _ request: SealRequest, for record: Record, challenge: DeviceChallenge? = nil,
     with protector: borrowing ProtectionSecret, clock: borrowing Time
   ) throws(AuthenticatorFault) -> Code {
+    try answer(over: try digest(of: request, isRefusal: false), record, challenge, protector, clock)
+  }
+
+  /// Makes the refusal of a command and its parameters, with which the user rejects it. No refusal is a seal, nor the other way
+  /// round. Like a seal, it uses up its counter or time step.
+  ///
+  /// Source: docs/protocol.md, Seal requests. Parameters and errors are those of ``seal(_:for:challenge:with:clock:)``.
+  public func refusal<Time: Clock & ~Copyable>(
+    of request: SealRequest, for record: Record, challenge: DeviceChallenge? = nil,
+    with protector: borrowing ProtectionSecret, clock: borrowing Time
+  ) throws(AuthenticatorFault) -> Code {
+    try answer(over: try digest(of: request, isRefusal: true), record, challenge, protector, clock)
+  }
+
+  private func answer<Time: Clock & ~Copyable>(
+    over digest: FixedBytes<64>, _ record: Record, _ challenge: DeviceChallenge?,
+    _ protector: borrowing ProtectionSecret, _ clock: borrowing Time
+  ) throws(AuthenticatorFault) -> Code {
     guard record.purpose == .seal, case .ocra(let suite) = record.method else { throw .unsuitableMethod }
     guard record.needsChallenge == (challenge != nil) else { throw .badQuestion }
     var text = challenge.map { Array($0.digits.utf8) } ?? []
-    text.append(try digest(of: request).bytes)
+    text.append(digest.bytes)
     guard let question = OCRAQuestion(text.span, for: suite) else { throw .failed }
     let codes = try use(record, count: 1, with: protector, clock: clock) { (key, moment) throws(AuthenticatorFault) in
       do throws(CryptographyFailure) {
@@ -93,12 +111,14 @@ extension Authenticator {
     return codes[0]
   }
 
-  private func digest(of request: SealRequest) throws(AuthenticatorFault) -> FixedBytes<64> {
+  private func digest(of request: SealRequest, isRefusal: Bool) throws(AuthenticatorFault) -> FixedBytes<64> {
     guard let command = BoundedText<32>(request.command) else { throw .failed }
+    let count = request.parameters.count
+    func parameter(_ index: Int) -> BoundedText<64> { BoundedText<64>(request.parameters[index]) ?? BoundedText() }
     do throws(CryptographyFailure) {
-      return try sealQuestion(
-        command: command, parameterCount: request.parameters.count,
-        parameter: { BoundedText<64>(request.parameters[$0]) ?? BoundedText() }, using: &cryptography)
+      return isRefusal
+        ? try refusalQuestion(command: command, parameterCount: count, parameter: parameter, using: &cryptography)
+        : try sealQuestion(command: command, parameterCount: count, parameter: parameter, using: &cryptography)
     } catch { throw .failed }
   }
 }

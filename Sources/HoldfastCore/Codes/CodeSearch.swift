@@ -86,6 +86,11 @@ package struct CodeWindow: Equatable {
     }
   }
 
+  /// Makes a window of positions at which one code is enough, and none beyond.
+  init(only positions: Range<UInt64>) {
+    (near, far) = (positions, positions)
+  }
+
   /// Returns the steps within `tolerance` seconds of `center`, at least one to each side, but none before `next`.
   private static func steps(
     _ step: UInt64, around center: UInt64, _ tolerance: UInt64, from next: UInt64

@@ -236,6 +236,20 @@ package func sealQuestion<Crypto: Cryptography & ~Copyable>(
   return FixedBytes<64>(question.bytes)!
 }
 
+/// Returns the question of the refusal of a seal: `SHA-256("holdfast/1 seal refusal" ‖ 0x00 ‖ CBOR [command, [parameters]])`
+/// as 64 hexadecimal digits. Parameters and result are those of `sealQuestion`, whose question it can never be.
+///
+/// Source: docs/protocol.md, Seal requests.
+package func refusalQuestion<Crypto: Cryptography & ~Copyable>(
+  command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto
+) throws(CryptographyFailure) -> FixedBytes<64> {
+  let digest = try commandDigest(
+    "holdfast/1 seal refusal", command, parameterCount, parameter, using: &cryptography)
+  var question = ByteBuffer<64>()
+  try? question.appendHexadecimal(digest.bytes)
+  return FixedBytes<64>(question.bytes)!
+}
+
 /// Returns the digest that identifies a command and its parameters:
 /// `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])`, 32 bytes.
 ///
@@ -245,8 +259,16 @@ package func sealQuestion<Crypto: Cryptography & ~Copyable>(
 public func commandDigest<Crypto: Cryptography & ~Copyable>(
   command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> Digest {
+  try commandDigest("holdfast/1 seal", command, parameterCount, parameter, using: &cryptography)
+}
+
+@inline(__always)
+private func commandDigest<Crypto: Cryptography & ~Copyable>(
+  _ domain: StaticString, _ command: BoundedText<32>, _ parameterCount: Int, _ parameter: (Int) -> BoundedText<64>,
+  using cryptography: inout Crypto
+) throws(CryptographyFailure) -> Digest {
   var hash = try cryptography.sha256()
-  hash.append(domain: "holdfast/1 seal")
+  hash.append(domain: domain)
   hash.appendCBOR(array: 2)
   hash.appendCBOR(text: command.bytes)
   hash.appendCBOR(array: parameterCount)

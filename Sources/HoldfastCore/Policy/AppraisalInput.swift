@@ -44,9 +44,9 @@ public struct AppraisalInput: ~Copyable, Sendable {
   /// Whether a code that the command needs, or the user that `host-code` or `user-sync` names, belongs to another user
   /// than the token's `usr` or the other code.
   public package(set) var isAnotherUsersCode: Bool
-  /// The user whose codes the command needs, or that `host-code` or `user-sync` names; nil if there is none.
+  /// The user whose codes the command needs, or that a command of users names; nil if there is none.
   public package(set) var codeUser: BoundedText<32>?
-  /// The challenge that `host-code` gives to ``codeUser``; nil for any other command, and if its parameters are
+  /// The challenge that `host-code` or `seal-request` gives to ``codeUser``; nil for any other command, and if its parameters are
   /// malformed.
   public package(set) var freshChallenge: FixedBytes<8>?
   /// The results of comparing the codes; nil until they are compared.
@@ -168,9 +168,9 @@ extension AppraisalInput {
     allowsCompatibility = rule?.allowsCompatibility ?? false
     limits = rule?.limits ?? policy.limits
     codes = request.givenFactors
-    codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser(knowsState: Rules.knowsUserState)
+    codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser(under: Rules.self)
     isAnotherUsersCode = request.isAbout(
-      anotherThan: token.claims.user ?? codeUser, knowingState: Rules.knowsUserState, needing: factors ?? [])
+      anotherThan: token.claims.user ?? codeUser, under: Rules.self, needing: factors ?? [])
     matches = nil
     codeLimits = policy.codeLimits
     longestParameterLength = request.longestParameterLength
@@ -211,11 +211,11 @@ extension Request {
   }
 
   /// Returns whether a code that the command needs, or the user that it names, is not of `user`; false without a user.
-  func isAbout(
-    anotherThan user: BoundedText<32>?, knowingState knowsState: Bool, needing factors: Factors
+  func isAbout<Rules: Policy & ~Copyable>(
+    anotherThan user: BoundedText<32>?, under policy: Rules.Type, needing factors: Factors
   ) -> Bool {
     guard let user else { return false }
-    if let namedUser = namedUser(knowsState: knowsState), namedUser != user { return true }
+    if let namedUser = namedUser(under: policy), namedUser != user { return true }
     for purpose in CodePurpose.given where factors.contains(purpose.factor) {
       if let code = codes[purpose], code.user != user { return true }
     }

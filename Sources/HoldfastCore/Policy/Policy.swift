@@ -65,11 +65,16 @@ public protocol Policy: ~Copyable {
   /// Whether the device's store knows several authenticators of a user, and what its owner demands of them: see
   /// ``DeviceStore/mainUser(of:)``.
   static var knowsAuthenticators: Bool { get }
+  /// Whether the device carries out `seal-request` itself, if the policy names it, recognises the refusal of a seal, and
+  /// says why it rejected a code.
+  static var knowsSealRequests: Bool { get }
 }
 
 extension Policy where Self: ~Copyable {
   /// Returns false: a microcontroller has no room for it.
   @inlinable public static var knowsUserState: Bool { false }
+  /// Returns false, for the same reason.
+  @inlinable public static var knowsSealRequests: Bool { false }
 
   /// Returns false: a microcontroller has no room for them.
   @inlinable public static var knowsAuthenticators: Bool { false }
@@ -112,8 +117,8 @@ public struct Factors: OptionSet, Sendable {
 
 /// The reason why a command was refused, or was accepted but not carried out.
 ///
-/// The result of a sealed M3 carries it as one word in ASCII, under `commandRefused`, `busy` and `internal`. The peer
-/// has proved itself by then. Source: docs/protocol.md, Statuses.
+/// The result of a sealed M3 carries it as one word in ASCII, under `commandRefused`, `otpRejected`, `sealRejected`,
+/// `busy` and `internal`. The peer has proved itself by then. Source: docs/protocol.md, Statuses.
 public enum Refusal: UInt8, Sendable, CaseIterable {
   /// Policy does not know the command, or does not allow it with these parameters or in a compatibility round.
   case notInPolicy
@@ -130,6 +135,19 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
   case challengePending
   /// Policy and token allow the command, but no part of the device carries it out.
   case unknownToActuator
+  // A microcontroller, which has no room for them, gives none of the following.
+  #if !hasFeature(Embedded)
+  /// In place of the seal, the user gave the refusal of exactly this command. The device has recorded it.
+  case refusedByUser
+  /// The code, or a later one, was accepted before.
+  case codeUsed
+  /// The code is right, but of a time that has passed.
+  case codeTooOld
+  /// No challenge of the device is pending, which the code would have to cover: it was answered before, or never issued.
+  case noChallenge
+  /// The challenge that the code would have to cover has expired.
+  case challengeExpired
+  #endif
 
   /// The word in the result, at most 17 bytes of ASCII.
   package var word: StaticString {
@@ -141,6 +159,13 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
     case .anotherCommand: "anotherCommand"
     case .challengePending: "challengePending"
     case .unknownToActuator: "unknownToActuator"
+    #if !hasFeature(Embedded)
+    case .refusedByUser: "refusedByUser"
+    case .codeUsed: "codeUsed"
+    case .codeTooOld: "codeTooOld"
+    case .noChallenge: "noChallenge"
+    case .challengeExpired: "challengeExpired"
+    #endif
     }
   }
 

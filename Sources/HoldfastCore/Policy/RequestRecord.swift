@@ -15,8 +15,8 @@ public struct RequestRecord: Sendable, Equatable {
   public let digest: FixedBytes<16>
   /// The latest `exp` with which the token came, in Unix seconds. The record counts until the clock floor reaches it.
   public let expires: UInt64
-  /// The outcome of that request: `accepted` if the actuator carried it out, `internal` if it failed, nil while neither
-  /// is known.
+  /// The outcome of that request: `accepted` if the actuator carried it out, `internal` if it failed, `sealRejected` if the
+  /// user refused it, nil while none is known.
   public var outcome: Status?
 
   /// Creates a record from the parts that a store kept.

@@ -78,6 +78,8 @@ public struct ActuatorFailure: Error, Equatable {
     case ended = 5
     /// The actuator's answer was not as documented.
     case badAnswer = 6
+    /// The user gave the refusal in place of a seal, so the device did not accept the command. No actuator reports this.
+    case refusedByUser = 7
   }
 
   /// The reason.

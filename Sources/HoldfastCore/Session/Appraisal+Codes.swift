@@ -41,7 +41,7 @@ extension DeviceSession {
 
   /// Returns the question of a seal over `request`: the device's challenge, if the suite needs one, and the digest.
   @inline(never)
-  private mutating func question(
+  mutating func question(
     of request: borrowing Request, _ account: CodeAccount, challenge: IssuedChallenge?
   ) throws(DeviceFault) -> OCRAQuestion? {
     guard case .ocra(let suite) = account.method else { return nil }

@@ -169,6 +169,9 @@ extension DeviceSession {
       var decision = Decision()
       try store.record(round, &decision) { (round, ledger, decision) in
         decision.decide(round, against: ledger)
+        #if !hasFeature(Embedded)
+        if Environment.Rules.knowsSealRequests { decision.explainMissingChallenge(round, ledger) }
+        #endif
         guard needsPlace, decision.mayAct else { return }
         hasPlace = actuator.reservePlace()
         needsPlace = !hasPlace
@@ -176,7 +179,16 @@ extension DeviceSession {
       }
       if decision.attempt != nil {
         round.matches = try compareCodes(request, decision, round: round)
+        #if hasFeature(Embedded)
         try store.record(round, &decision) { $2.decide($0, against: $1) }
+        #else
+        let findings =
+          Environment.Rules.knowsSealRequests ? try findReasons(request, decision, round: round) : RejectionFindings()
+        try store.record(round, &decision) { (round, ledger, decision) in
+          decision.decide(round, against: ledger)
+          decision.explain(findings, round, ledger)
+        }
+        #endif
       }
       isRecorded = true
       if hasPlace, !decision.mayAct { actuator.releasePlace() }
@@ -196,7 +208,7 @@ extension DeviceSession {
   ) throws(DeviceFault) {
     guard round.isAnotherUsersCode, let user = token.claims.user, let name = round.codeUser,
       !request.isAbout(
-        anotherThan: name, knowingState: Environment.Rules.knowsUserState, needing: round.factors ?? []),
+        anotherThan: name, under: Environment.Rules.self, needing: round.factors ?? []),
       try store.mainUser(of: name) == user
     else { return }
     round.isAnotherUsersCode = false

@@ -1,7 +1,7 @@
-/// The commands that synchronise a user with a device: they return the positions of the user's codes, and prove the
-/// device to the user.
+/// The commands of users, which the device itself carries out: they return the positions of the user's codes, prove the
+/// device to the user, tell whether the user is locked out, and ask the user for a seal.
 ///
-/// Both need the permission of policy. The user is the first parameter, and must be the token's own user if the token
+/// All need the permission of policy. The user is the first parameter, and must be the token's own user if the token
 /// has one. For an unknown user, the result is empty.
 package enum UserCommandName {
   /// `user-sync`, whose parameter is a user.
@@ -11,6 +11,9 @@ package enum UserCommandName {
   /// `user-state`, whose parameter is a user, for devices whose policy can allow it: see ``Policy/knowsUserState``. It is made at
   /// each use, so that it takes no memory on a microcontroller.
   package static var state: BoundedText<32> { BoundedText("user-state") }
+  /// `seal-request`, whose parameters are a user, a command that needs a seal, and that command's parameters, for devices whose
+  /// policy can allow it: see ``Policy/knowsSealRequests``.
+  package static var sealRequest: BoundedText<32> { BoundedText("seal-request") }
 
   /// Returns whether `command` is one of them, which the device itself carries out.
   @inline(never)
@@ -22,6 +25,7 @@ package enum UserCommandName {
     _ command: BoundedText<32>, under policy: Rules.Type
   ) -> Bool {
     contains(command) || (policy.knowsUserState && command == state)
+      || (policy.knowsSealRequests && command == sealRequest)
   }
 }
 
@@ -42,6 +46,10 @@ extension DeviceSession {
       try tellState(request, result: &result)
       return true
     }
+    if Environment.Rules.knowsSealRequests, request.command == UserCommandName.sealRequest {
+      try store.writeSealRequest(over: request, into: &result)
+      return true
+    }
     return false
   }
 
@@ -52,7 +60,9 @@ extension DeviceSession {
     let user: UserRecord
     let now: UInt64
     do throws(DeviceFault) {
-      guard let name = request.namedUser(knowsState: true), let found = try store.user(named: name) else { return }
+      guard let name = request.namedUser(under: Environment.Rules.self), let found = try store.user(named: name) else {
+        return
+      }
       user = found
       now = try self.now()
     } catch { throw ActuatorFailure() }
@@ -73,7 +83,9 @@ extension DeviceSession {
     let user: UserRecord
     let now: UInt64
     do throws(DeviceFault) {
-      guard let name = request.namedUser(knowsState: false), let found = try store.user(named: name) else { return }
+      guard let name = request.namedUser(under: Environment.Rules.self), let found = try store.user(named: name) else {
+        return
+      }
       user = found
       now = try self.now()
     } catch { throw ActuatorFailure() }
@@ -119,7 +131,7 @@ extension DeviceSession {
   private mutating func hostSecret(
     for request: borrowing Request, _ challenge: inout FixedBytes<8>
   ) throws(DeviceFault) -> CodeSecret? {
-    guard let name = request.namedUser(knowsState: false), let user = try store.user(named: name),
+    guard let name = request.namedUser(under: Environment.Rules.self), let user = try store.user(named: name),
       let issued = user.challenge
     else {
       return nil
@@ -128,23 +140,25 @@ extension DeviceSession {
     return try store.codeSecret(of: user.id, .host)
   }
 
-  /// Returns a challenge for the user that `host-code` names; nil for any other request.
+  /// Returns a challenge for the user that `host-code` or `seal-request` names; nil for any other request.
   package mutating func freshChallenge(for request: borrowing Request) throws(DeviceFault) -> FixedBytes<8>? {
-    guard request.hasHostChallenge else { return nil }
+    guard request.hasHostChallenge || (Environment.Rules.knowsSealRequests && request.isSealRequest) else { return nil }
     do throws(RandomFailure) { return try random.fixedBytes() } catch { throw .random }
   }
 }
 
 extension Request {
   /// The user that a command of users names in its first parameter; nil for any other command, and if that is not a
-  /// name. `knowsState` says whether `user-state` is one.
-  func namedUser(knowsState: Bool) -> BoundedText<32>? {
-    guard
-      command == UserCommandName.synchronise || command == UserCommandName.hostCode
-        || (knowsState && command == UserCommandName.state), (parameterCount ?? 0) > 0
-    else { return nil }
+  /// name. The policy's type says which commands are commands of users.
+  func namedUser<Rules: Policy & ~Copyable>(under policy: Rules.Type) -> BoundedText<32>? {
+    guard UserCommandName.contains(command, under: policy), (parameterCount ?? 0) > 0 else { return nil }
     let parameter = parameter(0)
     return BoundedText(parameter.bytes)
+  }
+
+  /// Whether this is `seal-request` with a user and a command.
+  fileprivate var isSealRequest: Bool {
+    command == UserCommandName.sealRequest && (parameterCount ?? 0) >= 2
   }
 
   /// Whether this is `host-code` with a user and a challenge of 16 hexadecimal digits.

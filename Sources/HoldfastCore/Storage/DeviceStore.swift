@@ -65,6 +65,12 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// ``Policy/knowsAuthenticators`` is true.
   mutating func protectionDemand(ofCode codeID: UInt64) throws(DeviceFault) -> ProtectionDemand?
 
+  /// Writes the text that asks a user for the seal over a command, as the result of `seal-request`. Nothing is written for
+  /// an unknown user. The challenge in it is the one that was recorded with the round.
+  mutating func writeSealRequest(
+    over request: borrowing Request, into result: inout ResultBuffer
+  ) throws(ActuatorFailure)
+
   /// Adds one to the total of answers with `status` to peers that proved nothing. The total is not durable at once.
   mutating func countUnauthenticated(_ status: Status)
 }
@@ -83,6 +89,11 @@ extension DeviceStore where Self: ~Copyable {
 
   /// Does nothing: the store does not record parameters.
   @inlinable public mutating func noteParameters(of request: borrowing Request) {}
+
+  /// Throws: the store makes no requests for seals.
+  @inlinable public mutating func writeSealRequest(
+    over request: borrowing Request, into result: inout ResultBuffer
+  ) throws(ActuatorFailure) { throw ActuatorFailure() }
 
   /// Does nothing: the store does not record failures.
   @inlinable public mutating func recordFailure(_ failure: ActuatorFailure, of round: borrowing AcceptedRound) {}

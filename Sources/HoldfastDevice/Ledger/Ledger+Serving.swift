@@ -44,8 +44,8 @@ extension Ledger {
         guard decision.isRecorded(over: snapshot, round) else { return false }
         try tables.apply(decision, to: round, state: &state)
         // This happens before the lock is released: a repetition must not find the number without seeing that the request is
-        // being acted upon.
-        if decision.request != nil, let request { running.begin(request) }
+        // being acted upon. A refusal is recorded with its number, and not acted upon.
+        if decision.request != nil, decision.status == .accepted, let request { running.begin(request) }
         // While the codes are still to be compared, no entry is made: the round is judged again with the result, and the
         // audit log keeps that decision.
         guard decision.attempt == nil else { return true }
@@ -53,6 +53,10 @@ extension Ledger {
         let time = state.time(realClock: round.realClock)
         decision.auditSequence = state.audit.count + 1
         try tables.append(event, time: time, to: &state)
+        if decision.notice.refusal == .refusedByUser {
+          let failure = ActuatorFailure(.refusedByUser)
+          try tables.append(.failed(AuditedFailure(round: decision.auditSequence, failure)), time: time, to: &state)
+        }
         guard decision.status == .accepted else { return true }
         if introduces { try tables.introduce(round, clockFloor: state.clockFloor) }
         for var parameter in parameters {
@@ -220,6 +224,10 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   /// The event that the ledger recorded for the current round; nil if there is none yet.
   package var event: AuditEvent?
   private let policy: SessionPolicy?
+  /// The device whose store this is.
+  var deviceID: DeviceID { ledger.deviceID }
+  /// Whether the device has a real clock.
+  var hasClock: Bool { policy?.hasClock ?? false }
   /// The parameters of the round that is recorded next, as the audit log keeps them; nil if they could not be hashed.
   private var parameters: [AuditedParameter]? = []
 
@@ -263,6 +271,9 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     }
     recordTotals()
   }
+
+  /// Returns the owner's text for people about a command; nil if there is none.
+  func template(for command: BoundedText<32>) -> RequestTemplate? { policy?.current.texts[command] }
 
   package mutating func noteParameters(of request: borrowing Request) {
     guard let policy else { return }

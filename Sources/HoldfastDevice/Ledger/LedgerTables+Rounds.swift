@@ -201,6 +201,7 @@ extension Row {
     switch Status(rawValue: UInt8(clamping: try unsigned(column))) {
     case .accepted: .accepted
     case .internal: .internal
+    case .sealRejected: .sealRejected
     default: throw .corrupt
     }
   }

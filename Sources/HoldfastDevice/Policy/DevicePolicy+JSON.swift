@@ -51,6 +51,7 @@ extension DevicePolicy {
       let conditions = try CommandConditions(rule: rule)
       if !conditions.isEmpty { self.conditions[command] = conditions }
       if try rule.isAuditedAsText { commandsAuditedAsText.insert(command) }
+      if let text = rule.member("text") { texts[command] = try RequestTemplate(text) }
     }
   }
 
@@ -71,7 +72,9 @@ extension DevicePolicy {
             .object(
               sortedCommands.map {
                 let isText = commandsAuditedAsText.contains($0.name)
-                let further = conditions[$0.name]?.members() ?? []
+                let further =
+                  (conditions[$0.name]?.members() ?? [])
+                  + (texts[$0.name].map { [("text", JSONValue.string($0.text))] } ?? [])
                 return ($0.name.description, $0.rule.json(fileLimits: limits, isAuditedAsText: isText, further))
               })
           )
@@ -95,7 +98,7 @@ extension CommandRule {
   /// Reads a rule. A limit that the command names overrides the file's limit.
   fileprivate init(_ rule: JSONMember, limits: TokenLimits) throws(JSONMistake) {
     try rule.checkMembers(
-      ["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility", "audit"]
+      ["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility", "audit", "text"]
         + CommandConditions.memberNames)
     self.init(
       factors: try Factors(rule.required("factors")), limits: try rule.limits(otherwise: limits),

@@ -33,6 +33,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   package var conditions: [BoundedText<32>: CommandConditions] = [:]
   /// The commands whose parameters the audit log keeps as text. Of other parameters it keeps SHA-256.
   package var commandsAuditedAsText: Set<BoundedText<32>> = []
+  /// The texts for people in requests for seals, of the commands that have one.
+  package var texts: [BoundedText<32>: RequestTemplate] = [:]
 
   /// Creates a policy that accepts only signed tokens.
   ///
@@ -65,7 +67,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   public func rule(
     for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
   ) -> CommandRule? {
-    rule(for: request, of: token, now: realClock, isIntroduced: false)
+    guard allowsSealRequest(request, of: token, now: realClock) else { return nil }
+    return rule(for: request, of: token, now: realClock, isIntroduced: false)
   }
 
   /// Returns the rule for a request; nil if the policy does not name the command or refuses its parameters or the
@@ -85,6 +88,21 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
     return rule
   }
 
+  /// Returns whether a user can be asked for a seal over what `request` names: the policy and the token allow that command with
+  /// these parameters, it may need a seal, and a person can read the parameters. A request of any other kind is never refused
+  /// here.
+  func allowsSealRequest(
+    _ request: borrowing Request, of token: borrowing AuthenticatedToken, now: UInt64?
+  ) -> Bool {
+    guard request.command == UserCommandName.sealRequest else { return true }
+    guard let sealed = SealedCommand(request), let inner = sealed.request,
+      sealed.parameters.allSatisfy({ $0.description.unicodeScalars.count <= codeLimits.sealParameterLength }),
+      token.claims.allows(sealed.command),
+      let rule = rule(for: inner, of: token, now: now, isIntroduced: false)
+    else { return false }
+    return rule.factors.contains(.seal)
+  }
+
   /// The factors that every command of the policy needs; none if the policy names no command.
   public var commonFactors: Factors {
     guard !commands.isEmpty else { return [] }
@@ -97,11 +115,11 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   }
 
   /// Returns the records of the parameters of a request, for the audit log. The commands of users have none, as the entry of
-  /// their round names the user.
+  /// their round names the user; except for `seal-request`, which names a command.
   package func auditedParameters(of request: borrowing Request) throws(CryptographyFailure) -> [AuditedParameter] {
-    guard let count = request.parameterCount, !UserCommandName.contains(request.command, under: Self.self) else {
-      return []
-    }
+    let isAudited =
+      request.command == UserCommandName.sealRequest || !UserCommandName.contains(request.command, under: Self.self)
+    guard let count = request.parameterCount, isAudited else { return [] }
     let isText = commandsAuditedAsText.contains(request.command)
     var parameters: [AuditedParameter] = []
     for index in 0..<count {
@@ -121,6 +139,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
 
   /// Returns true: the device tells a user's state if the policy names `user-state`.
   public static var knowsUserState: Bool { true }
+  /// Returns true: the device makes requests for seals if the policy names `seal-request`, and it recognises refusals.
+  public static var knowsSealRequests: Bool { true }
 
   /// Returns true: the ledger has spare authenticators and the owner's demands.
   public static var knowsAuthenticators: Bool { true }
@@ -210,19 +230,29 @@ package final class SessionPolicy: Policy {
     for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
   ) -> CommandRule? {
     introduces = false
+    guard request.command != UserCommandName.sealRequest else {
+      let isAllowed = current.allowsSealRequest(request, of: token, now: time(by: realClock))
+      return isAllowed ? current.rule(for: request.command) : nil
+    }
     guard let conditions = current.conditions[request.command] else { return rule(for: request.command) }
     let isIntroduced =
       conditions.dependsOnUse && ledger?.hasIntroduced(token, for: request.command) ?? false
-    var now = hasClock ? realClock : nil
-    if let ledger, let clock = now { now = ledger.time(by: clock) }
+    let now = time(by: realClock)
     let rule = current.rule(
       for: request, of: token, now: now, isIntroduced: isIntroduced)
     introduces = conditions.dependsOnUse && !isIntroduced && rule != nil
     return rule
   }
 
+  /// Returns the time by which conditions are judged; nil if it is not known.
+  private func time(by realClock: UInt64?) -> UInt64? {
+    guard hasClock, let clock = realClock else { return nil }
+    return if let ledger { ledger.time(by: clock) } else { clock }
+  }
+
   package static var knowsUserState: Bool { DevicePolicy.knowsUserState }
   package static var knowsAuthenticators: Bool { DevicePolicy.knowsAuthenticators }
+  package static var knowsSealRequests: Bool { DevicePolicy.knowsSealRequests }
 
   package var current = DevicePolicy.denyAll
 

@@ -101,6 +101,7 @@ extension ActuatorFailure.Reason {
     case .timedOut: "timed-out"
     case .ended: "ended"
     case .badAnswer: "bad-answer"
+    case .refusedByUser: "refused-by-user"
     }
   }
 }

@@ -38,6 +38,13 @@ public struct ProofOutcome: Sendable {
 }
 
 extension ProofOutcome {
+  /// Whether the device has recorded, in this attempt or in an earlier one of the same request, that the user refused the command: the
+  /// seal was the refusal. The device has proved that it says so.
+  public var isRefusalRecorded: Bool {
+    verdict.isAuthenticated && verdict.status == .sealRejected
+      && (verdict.notice.refusal == .refusedByUser || verdict.isRepetition)
+  }
+
   /// Whether the device had already accepted a larger number from another process with the same token.
   ///
   /// The request was sent only once, and the device states under its seal that it did not act on it. Sending it with

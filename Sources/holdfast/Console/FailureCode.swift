@@ -82,6 +82,16 @@ package enum FailureCode: UInt16, CaseIterable, Sendable {
   case otherPins = 511
   case carrierMissing = 512
 
+  case sealRequestMalformed = 600
+  case sealRequestNotAuthentic = 601
+  case sealRequestForeign = 602
+  case sealRequestExpired = 603
+  case refusedByUser = 610
+  case codeUsed = 611
+  case codeTooOld = 612
+  case noChallenge = 613
+  case challengeExpired = 614
+
   /// The numbers that were used once. They are never used again.
   package static let retired: [UInt16] = []
 }
@@ -138,7 +148,7 @@ extension FailureCode {
       .init(
         "fault", .fault, "this host failed: its disk, its clock or a library", "look at the host's log, and try again")
     case .noPermission: .init("no-permission", .noPermission, "a permission is missing", "run as the user that owns it")
-    default: fileRow ?? proverRow ?? enrolmentRow ?? onlineRow ?? postureRow
+    default: fileRow ?? proverRow ?? enrolmentRow ?? onlineRow ?? sealRow ?? postureRow
     }
   }
 
@@ -279,6 +289,35 @@ extension FailureCode {
         "add --replace-pins if it is right")
     case .carrierMissing:
       .init("carrier-missing", .unavailable, "the program holdfast-carrier is missing", "install it")
+    default: nil
+    }
+  }
+
+  private var sealRow: FailureRow? {
+    switch self {
+    case .sealRequestMalformed:
+      .init(
+        "seal-request-malformed", .malformed, "it is not the text of a request for a seal",
+        "holdfast prove --seal-request makes one")
+    case .sealRequestNotAuthentic:
+      .init(
+        "seal-request-not-authentic", .malformed, "the device did not make the request for a seal, or it was changed",
+        "do not seal it")
+    case .sealRequestForeign:
+      .init(
+        "seal-request-foreign", .denied, "the request for a seal is for another user or authenticator",
+        "use the authenticator that the device knows")
+    case .sealRequestExpired:
+      .init("seal-request-expired", .denied, "the request for a seal has expired", "ask for another one")
+    case .refusedByUser:
+      .init("refused-by-user", .denied, "the user refused the command, and the device has recorded it", "ask the user")
+    case .codeUsed:
+      .init("code-used", .denied, "a code was accepted before", "make another code; each is valid once")
+    case .codeTooOld: .init("code-too-old", .denied, "a code is of a time that has passed", "make another code")
+    case .noChallenge:
+      .init("no-challenge", .denied, "the device waits for no code of the user", "ask for a challenge first")
+    case .challengeExpired:
+      .init("challenge-expired", .denied, "the challenge that a code answers has expired", "ask for another challenge")
     default: nil
     }
   }

@@ -126,8 +126,21 @@ enum SecretPrompt {
   }
 }
 
-/// A question to the user on the terminal, before something is removed for good.
+/// A question to the user on the terminal, before something that cannot be undone.
 enum Confirmation {
+  /// Returns the user's answer, at most 64 bytes. `hint` says what to do without a terminal.
+  static func answer(to question: String, otherwise hint: String) throws(Failure) -> String {
+    guard let terminal = Terminal() else {
+      throw Failure(.usage, "there is no terminal to ask for an answer", hint: hint)
+    }
+    terminal.write("\(question.printable): ")
+    var line = Secret<64>()
+    guard let count = line.withMutableBytes({ terminal.readLine(into: &$0) }) else { throw Failure.interrupted }
+    return line.withBytes { bytes in
+      String(decoding: (0..<min(count, bytes.count)).map { bytes[$0] }, as: UTF8.self)
+    }
+  }
+
   /// Asks until the user has typed an answer, and throws unless it is `word`.
   static func ask(_ text: String, word: String) throws(Failure) {
     guard let terminal = Terminal() else {

@@ -62,6 +62,16 @@ extension Refusal {
         "the device's policy allows that command, but its actuator does not know it, so nothing was done",
         "the owner should remove it from the policy; a simulated lock knows lock, unlock, status, configure and open-safe"
       )
+    case .refusedByUser: ("the user refused the command, and the device has recorded it", nil)
+    case .codeUsed: ("the code, or a later one, was accepted before", "make another code; each is valid once")
+    case .codeTooOld:
+      ("the code is of a time that has passed", "make another code; if it is fresh, run holdfast otp sync first")
+    case .noChallenge:
+      (
+        "the device waits for no code of that user: its challenge was answered before, or never asked for",
+        "ask for a challenge with prove --seal-request or otp check-host, and answer it within 5 minutes"
+      )
+    case .challengeExpired: ("the challenge that the code answers has expired", "ask for another challenge")
     }
   }
 }
@@ -72,6 +82,7 @@ extension ProofOutcome {
     guard verdict.isRepetition else { return nil }
     let look = "another attempt is a new command: look at the device before you send it"
     switch verdict.status {
+    case .sealRejected: return ("an earlier attempt brought the user's refusal, which the device has recorded", nil)
     case .accepted: return ("already carried out by an earlier attempt (the command was not repeated)", nil)
     case .busy: return ("the device is still carrying out an earlier attempt of this request", look)
     case _ where attemptCount > 1:

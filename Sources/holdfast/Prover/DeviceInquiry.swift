@@ -62,7 +62,9 @@ extension Failure {
         failure.status, "\(failure.message); it is unknown whether the device has added \(activated.user)",
         hint: "find out with holdfast otp sync, or activate again with a new code")
     case .notAccepted(let outcome):
-      if let repetition = outcome.repetition {
+      if let text = outcome.actuatorText {
+        self.init(.denied, "the device could not answer: \(text)")
+      } else if let repetition = outcome.repetition {
         self.init(.denied, repetition.text, hint: "try again")
       } else {
         let explanation = outcome.verdict.notice.refusal?.explanation ?? outcome.verdict.status.explanation

@@ -20,6 +20,10 @@ struct Prove: Verb {
       holdfast prove --connect rfcomm:00:1A:7D:DA:71:13 --state phone \\
       --command open-safe --parameter 7 --user alice --seal -
       """,
+      """
+      holdfast prove --connect unix:/run/lock.sock --state phone \\
+      --command open-safe --parameter 7 --user alice --seal-request --qr
+      """,
     ])
 
   @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
@@ -37,6 +41,7 @@ struct Prove: Verb {
   var compatibility = false
 
   @OptionGroup var codes: CodeOptions
+  @OptionGroup var asking: SealRequestOptions
 
   @Option(
     help: "The authenticator that made the codes: after an accepted command, it is synchronised with the device.",
@@ -52,6 +57,15 @@ struct Prove: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
+    try asking.check(output, codes)
+    if asking.sealRequest, let user = codes.user {
+      guard !compatibility, authenticator == nil else {
+        throw Failure(.usage, "--seal-request excludes --compatibility and --authenticator")
+      }
+      let inquiry = try DeviceInquiry(
+        at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
+      return try asking.get(by: inquiry, user: user, command: command, parameters: parameter, output)
+    }
     let endpoint = try Endpoint(peerArgument: connect)
     let request = try codes.request(command: command, parameters: parameter)
     guard !compatibility || parameter.isEmpty && request.codes.count == 0 else {
@@ -117,7 +131,11 @@ struct Prove: Verb {
           .afterResult()
       }
       if let repetition { throw Failure(.denied, repetition.text, hint: repetition.hint).afterResult() }
-      let explanation = outcome.verdict.notice.refusal?.explanation ?? status.explanation
+      let refusal = outcome.verdict.notice.refusal
+      let explanation = refusal?.explanation ?? status.explanation
+      if let code = refusal?.failureCode {
+        throw Failure(code: code, explanation.text + outcome.retry, hint: explanation.hint).afterResult()
+      }
       let text = damage.map { "\(explanation.text): \($0.message)" } ?? explanation.text
       throw Failure(.denied, text + outcome.missing + outcome.retry, hint: damage?.hint ?? explanation.hint)
         .afterResult()
@@ -127,7 +145,7 @@ struct Prove: Verb {
 
 extension ProofOutcome {
   /// The words of the actuator that failed to carry out an accepted command; nil if there are none.
-  fileprivate var actuatorText: String? {
+  var actuatorText: String? {
     guard verdict.status == .internal, verdict.isAuthenticated, verdict.notice.refusal == nil, !result.isEmpty else {
       return nil
     }
@@ -163,6 +181,7 @@ extension ProofOutcome {
       members.append(("highest_request_number", .integer(highest)))
     }
     if let refusal = verdict.notice.refusal { members.append(("refusal", .string("\(refusal)"))) }
+    if isRefusalRecorded { members.append(("refusal_recorded", .bool(true))) }
     members.append(("microseconds", timing.json))
     return .object(members)
   }
@@ -201,6 +220,11 @@ extension Request {
     }
     if command == UserCommandName.state, parameterCount != 1 {
       throw Failure(.usage, "user-state needs one --parameter: the user", hint: "use holdfast otp user-state instead")
+    }
+    if command == UserCommandName.sealRequest, (parameterCount ?? 0) < 2 {
+      throw Failure(
+        .usage, "seal-request needs at least two --parameter: the user, and the command",
+        hint: "use holdfast prove --seal-request instead")
     }
     guard command == UserCommandName.hostCode else { return }
     let challenge = parameterCount == 2 ? parameter(1).description : ""

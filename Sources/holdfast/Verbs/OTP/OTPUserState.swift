@@ -115,7 +115,8 @@ struct OTPShouldSync: Verb {
 }
 
 extension SynchronisationAdvice {
-  fileprivate var word: String {
+  /// The advice in a word or two.
+  var word: String {
     switch self {
     case .notNeeded: "not needed"
     case .advised: "advised"
