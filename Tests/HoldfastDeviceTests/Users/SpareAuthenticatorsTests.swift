@@ -49,6 +49,9 @@ import HoldfastDevice
     // The secret of one is no secret of the other.
     #expect(try device.connect().round(prover, otp: password(2, user: second)).status == .otpRejected)
     #expect(try device.ledger.users().map(\.main) == [nil, ann])
+    let enrolled = try device.folder.users()
+    #expect(enrolled.map(\.name) == [ann, second] && enrolled.map(\.spareOf) == [nil, ann])
+    #expect(enrolled.map(\.otp?.nextPosition) == [2, 1] && enrolled.map(\.failureCount) == [1, 1])
     #expect(try device.connect().round(prover, "lock", seal: counterSeal(0, "lock")).status == .accepted)
   }
 
