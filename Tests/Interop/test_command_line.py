@@ -346,3 +346,44 @@ def test_an_activation_that_waits_is_shown_and_may_be_removed(newcomer):
         "it does not say that there are none"
     )
     newcomer.refuse(MALFORMED, "device", "user", "remove", *where, "alice")
+
+
+def test_a_trust_has_a_begin_an_end_and_a_label_and_the_log_is_shown_by_level_and_time(newcomer):
+    newcomer.device("dated")
+    newcomer.run("service", "init", "--dir", "dated-service")
+    key = newcomer.run("service", "show", "--dir", "dated-service", "--json").stdout
+    (newcomer.path / "dated.json").write_bytes(key)
+    trust = ["device", "trust", "--dir", "dated", "dated.json"]
+    newcomer.run(*trust, "--from", "2027-01-01T00:00:00Z", "--until", "2028-01-01T00:00:00Z", "--label", "backend")
+    line = 'from 2027-01-01T00:00:00Z until 2028-01-01T00:00:00Z "backend"'
+    for verb in ("show", "floor"):
+        assert line in newcomer.run("device", verb, "--dir", "dated").stdout.decode(), f"device {verb}"
+    shown = json.loads(newcomer.run("device", "show", "--dir", "dated", "--all", "--json").stdout)
+    assert shown["issuers"][0]["until"] == 1830297600 and shown["issuers"][0]["label"] == "backend"
+    assert (shown["starts"], shown["disorderly_ends"], shown["private_key"]) == (0, 0, "in a file")
+    for wrong in (
+        ["--from", "2028-01-01T00:00:00Z", "--until", "2027-01-01T00:00:00Z"],
+        ["--label", "x" * 65],
+        ["--until", "never"],
+        ["--remove", "--label", "x"],
+    ):
+        newcomer.run(*trust, *wrong, status=USAGE)
+
+    def names(*options):
+        entries = json.loads(newcomer.run("device", "audit", "--dir", "dated", "--json", *options).stdout)["entries"]
+        return [entry["event"] for entry in entries]
+
+    assert names() == ["created", "issuer-trusted"]
+    assert names("--level", "notice") == ["created", "issuer-trusted"]
+    assert names("--level", "warning") == []
+    assert names("--until", "2020-01-01T00:00:00Z") == []
+    assert names("--since", "2020-01-01T00:00:00Z", "--until", "2100-01-01T00:00:00Z", "--last", "1") == [
+        "issuer-trusted"
+    ]
+    (newcomer.path / "parts").mkdir()
+    cut = ["device", "audit", "--dir", "dated", "--to"]
+    newcomer.run(*cut, "parts", "--bytes", "4095", status=USAGE)
+    newcomer.run(*cut, "nothing", "--bytes", "4096", status=USAGE)
+    files = json.loads(newcomer.run(*cut, "parts", "--bytes", "4096", "--json").stdout)["files"]
+    assert files == ["parts/audit-1-2.jsonl"]
+    newcomer.run("device", "audit", "--file", files[0], "--verify")

@@ -36,6 +36,28 @@ extension AuditArchive: AuditLog {
 }
 
 extension AuditArchive {
+  /// Divides the entries into parts whose files have at most `byteCount` bytes. A part has at least one entry.
+  func parts(byteCount: Int) throws(CryptographyFailure) -> [AuditArchive] {
+    // The first and the last line, with numbers of at most 16 digits.
+    let frameByteCount = 320
+    var parts: [AuditArchive] = []
+    var cryptography = OpenSSLCryptography()
+    var (first, chain, kept, length) = (base, base, [[UInt8]](), frameByteCount)
+    func part() -> AuditArchive { AuditArchive(deviceID: deviceID, base: first, end: chain, entries: kept) }
+    for entry in entries {
+      let lineByteCount = 13 + 2 * entry.count
+      if !kept.isEmpty, length + lineByteCount > byteCount {
+        parts.append(part())
+        (first, kept, length) = (chain, [], frameByteCount)
+      }
+      try chain.advance(over: entry.span, using: &cryptography)
+      kept.append(entry)
+      length += lineByteCount
+    }
+    if !kept.isEmpty { parts.append(part()) }
+    return parts
+  }
+
   /// The longest file that is read, in bytes.
   static var maximumByteCount: Int { 1 << 30 }
 

@@ -106,7 +106,9 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     try state.withLock { state throws(LedgerError) in
       guard !state.isClosed else { throw .database(.misuse) }
       if let count = state.bootCount { return count }
-      let count = try ledger.start(realClock: clock.unixSeconds())
+      let bootID = (try? Files.readFile(at: "/proc/sys/kernel/random/boot_id", limit: 64)) ?? []
+      let host = String(decoding: bootID, as: UTF8.self)
+      let count = try ledger.start(realClock: clock.unixSeconds(), host: host)
       state.bootCount = count
       return count
     }
@@ -146,6 +148,7 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
 
   /// Writes totals and counts that are due.
   func recordTotals() {
+    if let notice = ledger.takeAuditNotice() { notify(.auditLogNearlyFull(kept: notice.kept, bound: notice.bound)) }
     ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
   }
 
@@ -153,7 +156,7 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     let realClock = clock.unixSeconds()
     ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: realClock, isForced: true)
     do throws(LedgerError) {
-      try ledger.record(.stopped, realClock: realClock)
+      try ledger.finish(realClock: realClock)
       try ledger.checkpoint()
     } catch {
       notify(.ledgerFault(LedgerFault(error)))

@@ -127,6 +127,35 @@ extension Ledger {
     return archive.end
   }
 
+  /// Returns the entries before number `sequence`, or all that are kept if it is nil, in parts whose files have at most
+  /// `byteCount` bytes. A part has at least one entry.
+  ///
+  /// - Throws: `ledger`, `beyondEnd`, `alreadyCut`, `tooMany`, `broken`.
+  package func auditParts(before sequence: UInt64?, byteCount: Int) throws(AuditCutFault) -> [AuditArchive] {
+    let state = try looking { () throws(LedgerFault) in
+      try look { (tables) throws(DatabaseError) in try tables.state() }
+    }
+    let sequence = sequence ?? state.audit.count + 1
+    guard sequence <= state.audit.count + 1 else { throw .beyondEnd(last: state.audit.count) }
+    guard sequence > state.auditBase.count + 1 else { throw .alreadyCut(firstKept: state.auditBase.count + 1) }
+    guard sequence - state.auditBase.count - 1 <= Self.cutLimit else { throw .tooMany }
+    let whole = try archive(before: sequence, state)
+    do throws(CryptographyFailure) { return try whole.parts(byteCount: byteCount) } catch { throw .ledger(.failed) }
+  }
+
+  /// Writes a part of the log to a file, and removes its entries if it `isCut`.
+  ///
+  /// - Throws: as ``cutAudit(before:to:realClock:)`` does.
+  package func write(
+    _ part: AuditArchive, to path: String, isCut: Bool, realClock: UInt64?
+  ) throws(AuditCutFault) {
+    if isCut {
+      try cutAudit(before: part.end.count + 1, to: path, realClock: realClock)
+    } else {
+      try keep(part, at: path)
+    }
+  }
+
   /// Returns the end of the archive if the file ends at the cut, which shows that the same call was completed before.
   private func finishedCut(
     before sequence: UInt64, at path: String, _ state: LedgerState

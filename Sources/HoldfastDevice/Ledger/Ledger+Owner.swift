@@ -10,6 +10,17 @@ extension Ledger {
   ///   `rolledBack` or `counter` if the ledger is anchored.
   @discardableResult
   package func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
+    try trust(issuer, terms: nil, realClock: realClock)
+  }
+
+  /// Trusts an issuer on the owner's terms, or puts other terms in the place of those that it has; nil leaves them. Returns
+  /// whether the issuer or its terms are new. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: as ``trust(_:realClock:)`` does.
+  @discardableResult
+  package func trust(
+    _ issuer: borrowing IssuerKey, terms: TrustTerms?, realClock: UInt64?
+  ) throws(LedgerFault) -> Bool {
     let keyID: KeyID
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
@@ -18,10 +29,13 @@ extension Ledger {
     let limit = limits.issuerCount
     let outcome = try change { (tables, state) throws(DatabaseError) -> Result<Bool, LedgerFault> in
       if let known = try tables.issuer(keyID) {
-        return known.isSame(as: issuer) ? .success(false) : .failure(.keyIDTaken)
+        guard known.isSame(as: issuer) else { return .failure(.keyIDTaken) }
+        guard let terms, try tables.terms(of: keyID) != terms else { return .success(false) }
+      } else {
+        guard try tables.issuerCount() < limit else { return .failure(.tooManyIssuers) }
+        try tables.insertIssuer(keyID, issuer)
       }
-      guard try tables.issuerCount() < limit else { return .failure(.tooManyIssuers) }
-      try tables.insertIssuer(keyID, issuer)
+      if let terms { try tables.save(terms, of: keyID) }
       try tables.append(.issuerTrusted(keyID), time: state.time(realClock: realClock), to: &state)
       return .success(true)
     }
@@ -113,9 +127,12 @@ extension Ledger {
   package func summary() throws(LedgerFault) -> LedgerSummary {
     try look { (tables) throws(DatabaseError) in
       let state = try tables.state()
+      let runs = try tables.runs()
       return LedgerSummary(
         clockFloor: state.clockFloor, bootCount: state.bootCount, keptCount: state.keptCount,
-        userCount: try tables.userCount(), audit: state.audit)
+        userCount: try tables.userCount(), audit: state.audit,
+        keptAuditCount: state.audit.count - state.auditBase.count, disorderlyEnds: runs.disorderlyEnds,
+        hasUnfinishedRun: runs.host != nil)
     }
   }
 

@@ -1,16 +1,40 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastStorage
 
 /// The server's operations on a ledger.
 extension Ledger {
   /// Counts a start of the server and returns the new count, which makes the challenges differ from those of every earlier
-  /// start.
-  package func start(realClock: UInt64?) throws(LedgerError) -> UInt64 {
+  /// start. If the last run did not end in order, that is recorded first.
+  ///
+  /// - Parameters:
+  ///   - realClock: the real clock, in Unix seconds.
+  ///   - host: distinguishes the starts of the host, such as the kernel's boot id; empty if it is not known.
+  package func start(realClock: UInt64?, host: String = "") throws(LedgerError) -> UInt64 {
     try write { (tables, state) throws(DatabaseError) in
+      var runs = try tables.runs()
+      if let last = runs.host {
+        runs.disorderlyEnds += 1
+        let hostRestarted = last.isEmpty || host.isEmpty ? nil : !haveSameBytes(last, host)
+        try tables.append(
+          .runEnded(hostRestarted: hostRestarted), time: state.time(realClock: realClock), to: &state)
+      }
+      runs.host = host
+      try tables.save(runs)
       state.bootCount += 1
       try tables.append(
         .started(bootCount: state.bootCount), time: state.time(realClock: realClock), to: &state)
       return state.bootCount
+    }
+  }
+
+  /// Records that the server ends in order.
+  package func finish(realClock: UInt64?) throws(LedgerError) {
+    try write { (tables, state) throws(DatabaseError) in
+      var runs = try tables.runs()
+      runs.host = nil
+      try tables.save(runs)
+      try tables.append(.stopped, time: state.time(realClock: realClock), to: &state)
     }
   }
 
@@ -244,7 +268,11 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
 
   package func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
     do throws(DatabaseError) {
-      return try ledger.read { (tables) throws(DatabaseError) in try tables.issuer(keyID) }
+      let realClock = clock.unixSeconds()
+      return try ledger.read { (tables) throws(DatabaseError) in
+        let now = try tables.state().time(realClock: realClock)
+        return try tables.trusts(keyID, at: now) ? try tables.issuer(keyID) : nil
+      }
     } catch { return nil }
   }
 

@@ -136,6 +136,9 @@ package final class Ledger: Sendable {
     set { unsafe tables.auditBound.count = newValue }
   }
 
+  /// Returns the number of audit entries and their bound if the oldest ones are about to be dropped, once.
+  package func takeAuditNotice() -> (kept: UInt64, bound: UInt64)? { unsafe tables.auditBound.takeNotice() }
+
   /// Moves SQLite's write-ahead log into the file.
   package func checkpoint() throws(LedgerError) {
     do throws(DatabaseError) {

@@ -10,7 +10,7 @@ extension LedgerTables {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
     if let keyID = round.verifyingKey {
-      snapshot.isIssuerTrusted = try isTrusted(keyID)
+      snapshot.isIssuerTrusted = try trusts(keyID, at: state.time(realClock: round.realClock))
       snapshot.generationFloor = try generationFloor(keyID)
     }
     if let name = round.codeUser { snapshot.user = try user(named: name) }

@@ -36,7 +36,7 @@ package struct LedgerTables {
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
     usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema, ownerLockSchema, introductionsSchema,
-    authenticatorsSchema,
+    authenticatorsSchema, runsSchema,
   ]
 
   package func insert(_ state: LedgerState) throws(DatabaseError) {
@@ -155,11 +155,13 @@ extension LedgerTables {
 
   package func issuers() throws(DatabaseError) -> [TrustedIssuer] {
     let sql: StaticString = """
-      SELECT kid, algorithm, coalesce(floor, 0) FROM issuers LEFT JOIN generations USING (kid) ORDER BY kid
+      SELECT kid, algorithm, coalesce(floor, 0), trusted_from, trusted_until, label
+      FROM issuers LEFT JOIN generations USING (kid) ORDER BY kid
       """
     return try database.all(sql) { (row) throws(DatabaseError) in
       TrustedIssuer(
-        keyID: try row.fixedBytes(0), algorithm: try row.algorithm(1), generationFloor: try row.unsigned(2))
+        keyID: try row.fixedBytes(0), algorithm: try row.algorithm(1), generationFloor: try row.unsigned(2),
+        terms: try row.terms(3))
     }
   }
 
@@ -188,6 +190,8 @@ package struct TrustedIssuer: Sendable, Equatable {
   package let algorithm: IssuerAlgorithm
   /// The highest generation that was accepted from the issuer, or the floor that the owner set.
   package let generationFloor: UInt64
+  /// The time during which the issuer is trusted, and the owner's label.
+  package var terms = TrustTerms()
 }
 
 /// The algorithm of an issuer's key, by its name in RFC 7518 §3.1.
@@ -232,6 +236,7 @@ extension LedgerTables {
   /// entries are cut off.
   package func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
     try insert(event, time: time, to: &state)
+    auditBound.note(kept: state.audit.count - state.auditBase.count)
     guard let bound = auditBound.count, state.audit.count - state.auditBase.count > bound else { return }
     // Cutting several entries at once makes an entry about the cut rare.
     let spared = min(bound / 16, Self.dropLimit)
@@ -287,11 +292,31 @@ extension LedgerTables {
 
 /// The most audit entries that are kept; nil for no limit. The policy may change it while the ledger is being written.
 package final class AuditBound: Sendable {
-  private let bound = Mutex<UInt64?>(nil)
+  private struct State {
+    var bound: UInt64?
+    var kept: UInt64 = 0
+    var isAnnounced = false
+  }
+
+  private let state = Mutex(State())
 
   package var count: UInt64? {
-    get { bound.withLock { $0 } }
-    set { bound.withLock { $0 = newValue } }
+    get { state.withLock { $0.bound } }
+    set { state.withLock { $0.bound = newValue } }
+  }
+
+  func note(kept: UInt64) { state.withLock { $0.kept = kept } }
+
+  /// Returns the number of entries if they have reached nine tenths of the bound, once until they are fewer again.
+  func takeNotice() -> (kept: UInt64, bound: UInt64)? {
+    state.withLock { state in
+      guard let bound = state.bound, state.kept >= bound - bound / 10 else {
+        state.isAnnounced = false
+        return nil
+      }
+      defer { state.isAnnounced = true }
+      return state.isAnnounced ? nil : (state.kept, bound)
+    }
   }
 }
 

@@ -123,6 +123,12 @@ package struct LedgerSummary: Sendable, Equatable {
   package let userCount: UInt64
   /// The number of audit entries so far, and the hash of the last one.
   package let audit: AuditChain
+  /// The number of audit entries that a folder keeps.
+  package var keptAuditCount: UInt64 = 0
+  /// The number of starts of the server that did not end in order, as far as a later start has found that out.
+  package var disorderlyEnds: UInt64 = 0
+  /// Whether a server has started that has not ended in order: it runs, or was killed.
+  package var hasUnfinishedRun = false
 }
 
 /// The reason that a ledger could not be read or changed.

@@ -150,7 +150,7 @@ private struct LogState {
     case .unknownToActuator(_, let command):
       // A mistake of the owner's is one entry, however often it has an effect.
       if unknownCommands.count < capacity, unknownCommands.insert(command).inserted { return .notice(notice) }
-    case .commandFailed, .policy, .ledgerFault: return .notice(notice)
+    case .commandFailed, .policy, .ledgerFault, .auditLogNearlyFull: return .notice(notice)
     }
     return nil
   }
@@ -271,6 +271,8 @@ public enum ServerNotice: Sendable, Equatable {
   case fault(connection: UInt64, DeviceFault)
   /// The ledger could not be written at the end. Accepted rounds are safe; the last totals are lost.
   case ledgerFault(LedgerFault)
+  /// The audit log has reached nine tenths of the entries that policy allows. Beyond them, the device drops the oldest ones.
+  case auditLogNearlyFull(kept: UInt64, bound: UInt64)
   /// A peer could not be accepted. The server tries again.
   case acceptFault(TransportError)
 }

@@ -29,7 +29,19 @@ extension AuditEvent {
     case .denied: "denied"
     case .logCut: "log-cut"
     case .parameter: "parameter"
-    case .failed: "not-carried-out"
+    case .failed(let failure): failure.round > 0 ? "not-carried-out" : "run-cut-off"
+    }
+  }
+
+  /// How much the event deserves attention.
+  package var level: AuditLevel {
+    switch self {
+    case .round(let round): round.status == .accepted ? .information : .warning
+    case .denied, .unproved, .generationFloorMoved, .clockFloorMoved, .logCut: .warning
+    case .policySeen(let digest): digest == nil ? .error : .notice
+    case .failed: .error
+    case .started, .stopped, .parameter: .information
+    default: .notice
     }
   }
 
@@ -62,6 +74,23 @@ extension AuditEvent {
   }
 }
 
+/// The levels of audit events, as those of syslog, from the one that deserves least attention.
+package enum AuditLevel: Int, CaseIterable, Comparable, Sendable {
+  /// Normal work: an accepted round, its parameters, a start or an end in order.
+  case information
+  /// Something that the owner or a user did.
+  case notice
+  /// Something was denied, a floor was moved, or entries were cut off.
+  case warning
+  /// A command was not carried out, a policy cannot be used, or a run was cut off.
+  case error
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+  /// The name in one word.
+  package var name: String { "\(self)" }
+}
+
 extension DeniedRounds {
   fileprivate var details: [(String, NamedValue)] {
     var details: [(String, NamedValue)] = [("status", .word(status.name)), ("rounds", .number(count))]
@@ -86,7 +115,9 @@ extension AuditedParameter {
 
 extension AuditedFailure {
   fileprivate var details: [(String, NamedValue)] {
-    [("round", .number(round)), ("reason", .word(reason.name)), ("text", .text(text.description))]
+    // Without a round, it is the end of the run before.
+    (round > 0 ? [("round", .number(round)), ("reason", .word(reason.name))] : [])
+      + [("text", .text(text.description))]
   }
 }
 

@@ -16,6 +16,13 @@ import HoldfastDevice
     return device
   }
 
+  /// Adds entries in one transaction.
+  private func add(_ count: Int, to ledger: Ledger) throws {
+    try ledger.write { (tables, state) throws(DatabaseError) in
+      for _ in 0..<count { try tables.append(.stopped, time: testTime, to: &state) }
+    }
+  }
+
   private func cut(_ device: TestDevice, before sequence: UInt64, _ name: String = "cut") throws -> AuditChain {
     try device.ledger.cutAudit(before: sequence, to: device.place.file(name), realClock: testTime + 7)
   }
@@ -50,6 +57,51 @@ import HoldfastDevice
     #expect(try device.ledger.verifyAudit().firstBroken == nil && next.count == 20)
     #expect(try device.connect().round(try device.prover()).status == .accepted)
     #expect(try device.ledger.verifyAudit().firstBroken == nil)
+  }
+
+  @Test func `parts have at most the bytes that were asked for, follow each other, and may be cut off`() throws {
+    let device = try device()
+    try add(180, to: device.ledger)
+    let parts = try device.ledger.auditParts(before: 150, byteCount: 4096)
+    #expect(parts.count > 1)
+    #expect(parts.allSatisfy { $0.encoded().count <= 4096 })
+    #expect(parts.flatMap(\.entries).count == 149)
+    var end = AuditChain()
+    for part in parts {
+      #expect(part.base == end)
+      #expect(try part.verifyAudit().firstBroken == nil)
+      end = part.end
+      let path = device.place.file("part-\(end.count)")
+      try device.ledger.write(part, to: path, isCut: true, realClock: testTime)
+      #expect(try AuditArchive(path: path).encoded() == part.encoded())
+    }
+    #expect(try device.ledger.auditEntries(limit: 1).first?.sequence == 150)
+    #expect(try device.ledger.verifyAudit().firstBroken == nil)
+    #expect(throws: AuditCutFault.alreadyCut(firstKept: 150)) {
+      try device.ledger.auditParts(before: 150, byteCount: 4096)
+    }
+    #expect(throws: AuditCutFault.self) { try device.ledger.auditParts(before: .max, byteCount: 4096) }
+    // An entry that is longer than that is a part by itself.
+    #expect(try device.ledger.auditParts(before: 153, byteCount: 1).map(\.entries.count) == [1, 1, 1])
+  }
+
+  @Test func `a notice comes once at nine tenths of the bound, and again only after there were fewer`() throws {
+    let device = try device(entries: 10)
+    let open = try device.opened()
+    defer { open.close() }
+    let ledger = open.ledger
+    try add(900, to: ledger)
+    #expect(ledger.takeAuditNotice() == nil)
+    ledger.auditBound = 1000
+    let notice = try #require(ledger.takeAuditNotice())
+    #expect(notice == (try ledger.summary().keptAuditCount, 1000))
+    try add(1, to: ledger)
+    #expect(ledger.takeAuditNotice() == nil)
+    try ledger.cutAudit(before: 500, to: device.place.file("cut"), realClock: testTime)
+    try add(1, to: ledger)
+    #expect(ledger.takeAuditNotice() == nil)
+    try add(500, to: ledger)
+    #expect(ledger.takeAuditNotice() != nil)
   }
 
   @Test func `what cannot be cut is refused, and nothing is changed`() throws {

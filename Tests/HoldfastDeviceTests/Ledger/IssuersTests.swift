@@ -30,6 +30,42 @@ import HoldfastDevice
     #expect(try connection.round(new, flaws: .asReference).status == .accepted)
   }
 
+  @Test func `an issuer is trusted from its begin to its end by the device's time, also for a remembered token`() throws
+  {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    let prover = try device.prover()
+    func trust(_ terms: TrustTerms) throws {
+      #expect(try device.ledger.trust(device.issuer.trustedKey(), terms: terms, realClock: testTime))
+    }
+    func statuses() throws -> [Status] {
+      [try connection.round(prover).status, try connection.round(prover, flaws: .asReference).status]
+    }
+    #expect(try statuses() == [.accepted, .accepted])
+    try trust(TrustTerms(from: testTime + 10, until: testTime + 20, label: BoundedText("next year's")))
+    for (offset, status) in [(0, Status.tokenInvalid), (9, .tokenInvalid), (10, .accepted), (19, .accepted)] {
+      device.clock.seconds = testTime + UInt64(offset)
+      #expect(try statuses() == [status, status], "after \(offset) s")
+    }
+    // At its end, and with a clock that goes back or fails after the floor has passed it.
+    device.clock.seconds = testTime + 20
+    #expect(try statuses() == [.tokenInvalid, .tokenInvalid])
+    try device.ledger.moveClockFloor(to: testTime + 20, realClock: testTime)
+    for seconds in [testTime + 15, nil] {
+      device.clock.seconds = seconds
+      #expect(try statuses() == [.tokenInvalid, .tokenInvalid])
+    }
+    // Other terms take the place of these, and no terms leave them.
+    try trust(TrustTerms(label: BoundedText("for good")))
+    #expect(try statuses() == [.accepted, .accepted])
+    #expect(try !device.ledger.trust(device.issuer.trustedKey(), realClock: testTime))
+    #expect(try device.ledger.issuers().map(\.terms) == [TrustTerms(label: BoundedText("for good"))])
+    // A key that is removed and trusted again has no terms.
+    try device.ledger.removeTrust(try device.issuer.keyID(), realClock: testTime)
+    try device.ledger.trust(device.issuer.trustedKey(), realClock: testTime)
+    #expect(try device.ledger.issuers().map(\.terms) == [TrustTerms()])
+  }
+
   @Test func `each issuer has generations and uses of its own`() throws {
     let device = try TestDevice()
     let other = try TestIssuer()

@@ -44,7 +44,7 @@ let withMAC: DevicePolicy = {
     let shown = "\(try device.ledger.issuers())"
     #expect(!shown.contains("1, 2, 3, 4"))
     let fields = Mirror(reflecting: try device.ledger.issuers()[0]).children.compactMap(\.label)
-    #expect(fields == ["keyID", "algorithm", "generationFloor"])
+    #expect(fields == ["keyID", "algorithm", "generationFloor", "terms"])
   }
 
   @Test func `a token that another device's key made is refused`() throws {

@@ -52,8 +52,11 @@ struct DeviceAfterPowerCut {
 
   private func faultOfUse(_ device: TestDevice) throws -> String? {
     guard try device.ledger.verifyAudit().firstBroken == nil else { return "has a broken audit chain" }
-    let bootCount = try device.ledger.summary().bootCount
-    guard try device.ledger.start(realClock: testTime) == bootCount + 1 else { return "does not count its starts" }
+    let before = try device.ledger.summary()
+    let start = try device.ledger.start(realClock: testTime)
+    guard start == before.bootCount + 1 else { return "does not count its starts" }
+    let disorderlyEnds = before.disorderlyEnds + (before.hasUnfinishedRun ? 1 : 0)
+    guard try device.ledger.summary().disorderlyEnds == disorderlyEnds else { return "does not know how it ended" }
     try device.ledger.trust(.signing(issuer.point), realClock: testTime)
     let kept = try DeviceContents(device).tables
     if kept["uses"] != [], try device.connect().round(used).status == .accepted { return "gives a use back" }

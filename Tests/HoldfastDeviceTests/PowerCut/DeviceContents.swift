@@ -26,8 +26,15 @@ struct DeviceContents: Equatable {
             || ' ' || quote(policy_seen) FROM state
           """
         ) { (row) throws(DatabaseError) in try row.text(0) },
-        "issuers": try database.all("SELECT hex(kid) || ' ' || algorithm || ' ' || hex(key) FROM issuers ORDER BY kid")
-        {
+        "issuers": try database.all(
+          """
+          SELECT hex(kid) || ' ' || algorithm || ' ' || hex(key) || quote(trusted_from) || quote(trusted_until)
+            || quote(label) FROM issuers ORDER BY kid
+          """
+        ) {
+          (row) throws(DatabaseError) in try row.text(0)
+        },
+        "runs": try database.all("SELECT quote(host) || ' ' || disorderly FROM runs") {
           (row) throws(DatabaseError) in try row.text(0)
         },
         "generations": try database.all("SELECT hex(kid) || ' ' || floor FROM generations ORDER BY kid") {

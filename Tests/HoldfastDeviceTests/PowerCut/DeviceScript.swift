@@ -154,7 +154,7 @@ extension DeviceStep {
 
   /// From trust to the second start, with rounds of each kind.
   static var life: [DeviceStep] {
-    [open, trust(0), trust(1), start, noteOfPolicy] + rounds + ownersWork + end + [open, start] + longLog
+    [open, trust(0), trust(1), start, noteOfPolicy] + rounds + ownersWork + end + [open, start, open, start] + longLog
   }
 
   static var rounds: [DeviceStep] {
@@ -194,6 +194,11 @@ extension DeviceStep {
         return true
       },
       noteOfPolicy,
+      DeviceStep("an end of the trust") { script in
+        let terms = TrustTerms(from: 1, until: testTime + 10_000_000, label: BoundedText("backend"))
+        let issuer = script.issuers[0].point
+        return try script.device.ledger.trust(.signing(issuer), terms: terms, realClock: testTime)
+      },
       owner("a clock floor by hand") { try $0.moveClockFloor(to: testTime + 300_000, realClock: testTime) },
       owner("a clock floor back") { try $0.moveClockFloor(to: testTime + 200_000, realClock: testTime) },
       DeviceStep("a generation floor by hand") { script in
@@ -209,7 +214,7 @@ extension DeviceStep {
       DeviceStep("the last totals") { script in
         try script.records { $0.ledger.recordTotals(milliseconds: 0, realClock: testTime, isForced: true) }
       },
-      owner("stop") { try $0.record(.stopped, realClock: testTime) },
+      owner("stop") { try $0.finish(realClock: testTime) },
       owner("checkpoint") { try $0.checkpoint() },
     ]
   }

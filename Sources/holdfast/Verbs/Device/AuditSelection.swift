@@ -14,6 +14,12 @@ struct AuditSelectionOptions: ParsableArguments {
   @Option(help: "Show only entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
   var since: String?
 
+  @Option(help: "Show only entries from before this time.")
+  var until: String?
+
+  @Option(help: "Show only entries of this level or a higher one: information, notice, warning or error.")
+  var level: String?
+
   @Option(help: "Show only entries that name this user.")
   var user: String?
 
@@ -40,6 +46,15 @@ struct AuditSelectionOptions: ParsableArguments {
       selection.after = sequence
     }
     if let since { selection.since = try Timestamp(argument: since, of: "--since").unixSeconds }
+    if let until { selection.until = try Timestamp(argument: until, of: "--until").unixSeconds }
+    if let level {
+      guard let known = AuditLevel.allCases.first(where: { haveSameBytes($0.name, level) }) else {
+        throw Failure(
+          .usage, "--level must be the name of a level",
+          hint: "the names are \(AuditLevel.allCases.map(\.name).joined(separator: ", "))")
+      }
+      selection.level = known
+    }
     if let user { selection.user = try BoundedText<32>(userArgument: user).description }
     if let status {
       guard let known = Status.allCases.first(where: { $0.name == status }) else {
@@ -52,7 +67,9 @@ struct AuditSelectionOptions: ParsableArguments {
     return selection
   }
 
-  var isEmpty: Bool { after == nil && since == nil && user == nil && status == nil && last == nil }
+  var isEmpty: Bool {
+    after == nil && since == nil && until == nil && level == nil && user == nil && status == nil && last == nil
+  }
 }
 
 /// The conditions on the entries of an audit log.
@@ -61,6 +78,10 @@ struct AuditSelection {
   /// The earliest time, in Unix seconds. Every entry is checked, because times may go back if the owner has moved the
   /// clock.
   var since: UInt64?
+  /// The time before which entries are selected, in Unix seconds.
+  var until: UInt64?
+  /// The lowest level.
+  var level = AuditLevel.information
   var user: String?
   var status: Status?
   /// The number of last entries to select; nil for all.
@@ -70,7 +91,8 @@ struct AuditSelection {
   func forEach(
     in ledger: some AuditLog, count: UInt64, _ body: (AuditEntry) -> Void
   ) throws(Failure) {
-    let isSequenceEnough = since == nil && user == nil && status == nil
+    let isSequenceEnough =
+      since == nil && until == nil && level == .information && user == nil && status == nil
     var position = after
     if let last, isSequenceEnough, count > UInt64(last) { position = max(position, count - UInt64(last)) }
     // With other conditions, the last matching entries are known only at the end.
@@ -95,6 +117,8 @@ struct AuditSelection {
   /// Returns whether an entry is selected. The check uses the displayed details, so that it covers every kind of entry.
   func contains(_ entry: AuditEntry) -> Bool {
     if let since, entry.time < since { return false }
+    if let until, entry.time >= until { return false }
+    if entry.event.level < level { return false }
     if user == nil && status == nil { return true }
     let details = entry.event.details
     if let user {
@@ -135,7 +159,19 @@ struct AuditCutOptions: ParsableArguments {
   @Option(help: "Instead of a device: print or check the entries that were moved to this file.", completion: .file())
   var file: String?
 
+  @Option(
+    help: """
+      The most bytes of one file, 4096 or more: --to then names where several files with whole entries go.
+      """)
+  var bytes: Int?
+
   func check(isReading: Bool) throws(Failure) {
+    if let bytes {
+      guard bytes >= Self.leastByteCount else {
+        throw Failure(.usage, "--bytes must be \(Self.leastByteCount) or more")
+      }
+      guard let to, isFolder(to) else { throw Failure(.usage, "--bytes requires --to with a folder that exists") }
+    }
     guard cutBefore == nil || to != nil else {
       throw Failure(
         .usage, "--cut-before requires --to", hint: "for example --cut-before 1000 --to audit-1-999.jsonl")
@@ -151,6 +187,8 @@ struct AuditCutOptions: ParsableArguments {
     }
     _ = try place()
   }
+
+  private static let leastByteCount = 4096
 
   /// The beginning of the log after a cut.
   private enum Place {
@@ -209,6 +247,10 @@ struct AuditCutOptions: ParsableArguments {
       }
     }
     let head = try recording { () throws(LedgerFault) in try ledger.auditHead() }
+    if let bytes {
+      try writeParts(of: ledger, before: begin, to: to, bytes, output)
+      return true
+    }
     let file = isFolder(to) ? "\(to)/audit-\(first)-\(begin.map { $0 - 1 } ?? head.count).jsonl" : to
     let end: AuditChain
     do throws(AuditCutFault) {
@@ -227,6 +269,28 @@ struct AuditCutOptions: ParsableArguments {
       Console.result("entries up to \(end.count) are in \(file), head \(hexadecimal(end.head))")
     }
     return true
+  }
+
+  /// Writes several files, and cuts the log behind each one if entries are to be removed.
+  private func writeParts(
+    of ledger: Ledger, before begin: UInt64?, to folder: String, _ byteCount: Int, _ output: OutputOptions
+  ) throws(Failure) {
+    var (files, end) = ([JSONValue](), AuditChain())
+    do throws(AuditCutFault) {
+      for part in try ledger.auditParts(before: begin, byteCount: byteCount) {
+        let file = "\(folder)/audit-\(part.base.count + 1)-\(part.end.count).jsonl"
+        try ledger.write(part, to: file, isCut: begin != nil, realClock: SystemClock().unixSeconds())
+        files.append(.string(file))
+        end = part.end
+        if !output.json { Console.result("entries up to \(end.count) are in \(file), head \(hexadecimal(end.head))") }
+      }
+    } catch { throw Failure(error, cutBefore: begin ?? 0, file: folder) }
+    if output.json {
+      Console.result(
+        .object([
+          ("through", .integer(end.count)), ("head", .string(hexadecimal(end.head))), ("files", .array(files)),
+        ]))
+    }
   }
 
   /// Returns the number of the first entry that stays. The last entry stays in any case.

@@ -10,9 +10,11 @@ struct DeviceAudit: OwnerVerb {
       "holdfast device audit --dir lock --last 20",
       "holdfast device audit --dir lock --after 1200 --json",
       "holdfast device audit --dir lock --since 2026-11-22T18:00:00Z \\\n--user alice --status otpRejected",
+      "holdfast device audit --dir lock --level warning \\\n--since 2026-11-22T00:00:00Z --until 2026-11-23T00:00:00Z",
       "holdfast device audit --dir lock --verify",
       "holdfast device audit --dir lock --cut-before 100000 --to audit-1.jsonl",
       "holdfast device audit --dir lock --to archive \\\n--cut-before 2026-11-08T00:00:00Z",
+      "holdfast device audit --dir lock --to archive --bytes 1000000",
       "holdfast device audit --file audit-1.jsonl --verify",
     ])
 
@@ -30,7 +32,7 @@ struct DeviceAudit: OwnerVerb {
     _ = try choice.selection()
     guard !verify || choice.isEmpty else {
       throw Failure(
-        .usage, "--verify checks the whole log", hint: "leave out --after, --since, --user, --status and --last")
+        .usage, "--verify checks the whole log", hint: "leave out the options that select entries")
     }
     try cutting.check(isReading: verify || !choice.isEmpty)
   }

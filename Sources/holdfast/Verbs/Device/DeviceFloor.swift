@@ -79,14 +79,13 @@ struct DeviceFloor: OwnerVerb {
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     let issuers = try recording { () throws(LedgerFault) in try ledger.issuers() }
     if output.json {
-      let floors = issuers.map {
-        JSONValue.object([("kid", .string(hexadecimal($0.keyID))), ("generation_floor", .integer($0.generationFloor))])
-      }
-      Console.result(.object([("clock_floor", .integer(summary.clockFloor)), ("issuers", .array(floors))]))
+      Console.result(
+        .object([("clock_floor", .integer(summary.clockFloor)), ("issuers", .array(issuers.map(\.json)))]))
     } else {
       Console.result("clock floor  \(Timestamp(unixSeconds: summary.clockFloor))")
       for issuer in issuers {
-        Console.result("generation   \(issuer.generationFloor) of issuer \(hexadecimal(issuer.keyID))")
+        let keyID = hexadecimal(issuer.keyID)
+        Console.result("generation   \(issuer.generationFloor) of issuer \(keyID)\(issuer.terms.note)")
       }
     }
   }

@@ -81,6 +81,10 @@ struct DeviceServe: Verb {
     defer { lines.finish(withinMilliseconds: 500) }
     let log = ServingLog(to: lines, device: folder.descriptor.deviceID, quiet: quiet, verbose: verbose)
     let device = try opened(folder, log: log)
+    // Nobody else has the device open, so a run that has not ended was cut off.
+    if let summary = try? device.ledger.summary(), summary.hasUnfinishedRun {
+      lines.warn("the last run did not end in order: the process was killed or crashed, or the host went down")
+    }
     guard let external else {
       let lock = try simulatedLock(of: folder)
       return try serve(device, by: LockActuator(lock), named: "the simulated lock", at: places, lines, log)

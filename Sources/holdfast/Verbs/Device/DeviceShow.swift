@@ -10,13 +10,17 @@ struct DeviceShow: OwnerVerb {
     examples: [
       "holdfast device show --dir lock",
       "holdfast device show --dir lock --json > lock.json",
+      "holdfast device show --dir lock --all --json",
     ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
+  @Flag(help: "With --json: print the state as well, such as the number of starts and the trusted keys.")
+  var all = false
+
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
-    if output.json {
+    if output.json && !all {
       Console.result(owned.descriptor.json)
       return
     }
@@ -24,18 +28,58 @@ struct DeviceShow: OwnerVerb {
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     let issuers = try recording { () throws(LedgerFault) in try ledger.issuers() }
     let storage = try owned.storage(of: ledger)
+    if output.json {
+      Console.result(
+        .object(
+          (owned.descriptor.json.members ?? []) + [
+            ("private_key", .string(owned.keyText)), ("clock_floor", .integer(summary.clockFloor)),
+            ("starts", .integer(summary.bootCount)), ("disorderly_ends", .integer(summary.disorderlyEnds)),
+            ("unfinished_run", .bool(summary.hasUnfinishedRun)), ("audit_entries", .integer(summary.audit.count)),
+            ("audit_head", .string(hexadecimal(summary.audit.head))), (storage.name, .string(storage.state)),
+            ("users", .integer(summary.userCount)), ("issuers", .array(issuers.map(\.json))),
+          ]))
+      return
+    }
     Console.result("device id    \(hexadecimal(owned.descriptor.deviceID))")
     Console.result("key id       \(hexadecimal(owned.descriptor.keyID))")
     Console.result("private key  \(owned.keyText)")
     Console.result("clock floor  \(Timestamp(unixSeconds: summary.clockFloor))")
-    Console.result("starts       \(summary.bootCount)")
+    Console.result("starts       \(summary.bootCount)\(summary.disorderlyNote)")
     Console.result("audit        \(summary.audit.count) entries, head \(hexadecimal(summary.audit.head))")
     Console.result("kept         \(summary.keptCount) uses of tokens and nonces")
     Console.result(storage.name.padded(to: 13) + storage.state)
     Console.result("policy       \(owned.policyReading.summary)")
     Console.result("users        \(summary.userCount == 0 ? "none" : "\(summary.userCount)")")
     Console.result("issuers      \(issuers.isEmpty ? "none" : "\(issuers.count)")")
-    for issuer in issuers { Console.result("  \(hexadecimal(issuer.keyID))\(issuer.algorithm.note)") }
+    for issuer in issuers {
+      Console.result("  \(hexadecimal(issuer.keyID))\(issuer.algorithm.note)\(issuer.terms.note)")
+    }
+  }
+}
+
+extension LedgerSummary {
+  /// The note next to the number of starts.
+  fileprivate var disorderlyNote: String {
+    disorderlyEnds == 0 ? "" : ", of which \(disorderlyEnds) did not end in order"
+  }
+}
+
+extension TrustTerms {
+  /// The note next to the key id of an issuer whose trust has a begin, an end or a label.
+  var note: String {
+    (from.map { " from \(Timestamp(unixSeconds: $0))" } ?? "")
+      + (until.map { " until \(Timestamp(unixSeconds: $0))" } ?? "")
+      + (label.map { " \($0.description.quoted)" } ?? "")
+  }
+}
+
+extension TrustedIssuer {
+  /// The issuer as JSON: key id, generation floor, and the terms of its trust, if it has any.
+  var json: JSONValue {
+    .object(
+      [("kid", .string(hexadecimal(keyID))), ("generation_floor", .integer(generationFloor))]
+        + (terms.from.map { [("from", .integer($0))] } ?? []) + (terms.until.map { [("until", .integer($0))] } ?? [])
+        + (terms.label.map { [("label", .string($0.description))] } ?? []))
   }
 }
 

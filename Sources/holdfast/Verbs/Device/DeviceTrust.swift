@@ -11,6 +11,7 @@ struct DeviceTrust: OwnerVerb {
     abstract: "Trust an issuer's key, or stop trusting it. A running device applies this at once.",
     examples: [
       "holdfast device trust --dir lock service.json",
+      "holdfast device trust --dir lock service.json --label backend \\\n--from 2027-01-01T00:00:00Z --until 2028-01-01T00:00:00Z",
       "holdfast device trust --dir lock --remove 0f1e2d3c4b5a6978",
     ])
 
@@ -20,6 +21,15 @@ struct DeviceTrust: OwnerVerb {
   @Flag(help: "Stop trusting the key, which may be given by its id.")
   var remove = false
 
+  @Option(help: "The time from which the key is trusted, such as 2027-01-01T00:00:00Z; by default, at once.")
+  var from: String?
+
+  @Option(help: "The time from which the key is no longer trusted; by default, it always is.")
+  var until: String?
+
+  @Option(help: "A text about the key, of at most 64 bytes, which device show prints.")
+  var label: String?
+
   @Argument(
     help: """
       A file with the issuer's public key: a JWK, as service show prints it, or PEM or DER, as openssl pkey -pubout writes it; or a \
@@ -27,6 +37,12 @@ struct DeviceTrust: OwnerVerb {
       """,
     completion: .file())
   var issuer: String
+
+  func check() throws(Failure) {
+    guard try terms() == nil || !remove else {
+      throw Failure(.usage, "--remove does not go with --from, --until and --label", hint: "leave them out")
+    }
+  }
 
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
     let ledger = try owned.ledger()
@@ -39,12 +55,44 @@ struct DeviceTrust: OwnerVerb {
     } else {
       let key = try IssuerKey(file: issuer)
       let keyID = try key.keyID()
-      let isNew = try recording { () throws(LedgerFault) in try ledger.trust(key, realClock: now) }
+      let isNew = try trust(key, in: ledger, now: now)
       report(keyID, isNew ? "trusted" : "trusted already", algorithm: IssuerAlgorithm(of: key))
       if key.isMAC, !owned.policyReading.policy.acceptsMAC {
         Console.note("its tokens are accepted once policy.json has the member \"issuer\": {\"mac\": true}")
       }
     }
+  }
+
+  /// Returns the terms of the trust; nil if no option gives any.
+  private func terms() throws(Failure) -> TrustTerms? {
+    guard from != nil || until != nil || label != nil else { return nil }
+    var terms = TrustTerms()
+    if let from { terms.from = try Timestamp(argument: from, of: "--from").unixSeconds }
+    if let until { terms.until = try Timestamp(argument: until, of: "--until").unixSeconds }
+    if let begin = terms.from, let end = terms.until, begin >= end {
+      throw Failure(.usage, "--until must be later than --from")
+    }
+    if let label {
+      guard let text = BoundedText<64>(label), !text.isEmpty else {
+        throw Failure(.usage, "--label must have 1 to 64 bytes")
+      }
+      terms.label = text
+    }
+    return terms
+  }
+
+  private func trust(
+    _ key: borrowing IssuerKey, in ledger: some OwnerLedger, now: UInt64?
+  ) throws(Failure) -> Bool {
+    guard let terms = try terms() else {
+      return try recording { () throws(LedgerFault) in try ledger.trust(key, realClock: now) }
+    }
+    guard let ledger = ledger as? Ledger else {
+      throw Failure(
+        .usage, "--from, --until and --label do not work with --firmware: a board has no room for them",
+        hint: "leave them out")
+    }
+    return try recording { () throws(LedgerFault) in try ledger.trust(key, terms: terms, realClock: now) }
   }
 
   private func keyIDToRemove() throws(Failure) -> KeyID {

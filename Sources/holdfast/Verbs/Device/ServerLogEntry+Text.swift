@@ -162,6 +162,11 @@ extension ServerNotice {
       return line
     case .ledgerFault:
       return LogLine(event: "warning", sentence: "warning: the last totals could not be written to the audit log")
+    case .auditLogNearlyFull(let kept, let bound):
+      return LogLine(
+        event: "audit-log-nearly-full",
+        sentence: "warning: the audit log has \(kept) of \(bound) entries; the device will drop the oldest ones",
+        members: [("entries", .number(kept)), ("bound", .number(bound))])
     case .connected, .disconnected, .displaced, .busy, .fault, .acceptFault, .judged, .answered: return nil
     }
   }
