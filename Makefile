@@ -50,7 +50,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb test-packages demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -158,6 +158,9 @@ uninstall: ## Remove the files that install wrote under PREFIX.
 deb: build library man completions service service-man ## Build the Debian packages in .build/deb.
 	@Tests/install-packages $(DEBIAN_PACKAGES)
 	@packaging/build-packages .build/deb
+
+apt-repository: deb ## Make a repository for apt of the Debian packages, in .build/apt.
+	@packaging/build-repository .build/deb .build/apt
 
 test-packages: deb ## Check the Debian packages, and install, start, upgrade and purge them in a clean Debian.
 	@Tests/install-packages $(DEBIAN_TEST_PACKAGES)

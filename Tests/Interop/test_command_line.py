@@ -387,3 +387,31 @@ def test_a_trust_has_a_begin_an_end_and_a_label_and_the_log_is_shown_by_level_an
     files = json.loads(newcomer.run(*cut, "parts", "--bytes", "4096", "--json").stdout)["files"]
     assert files == ["parts/audit-1-2.jsonl"]
     newcomer.run("device", "audit", "--file", files[0], "--verify")
+
+
+def test_a_repository_for_apt_offers_the_packages_and_replaces_the_one_before(tmp_path):
+    if any(shutil.which(name) is None for name in ("dpkg-deb", "dpkg-scanpackages", "apt-get")):
+        pytest.skip("this is no Debian system")
+    packages, made = tmp_path / "debs", tmp_path / "out" / "apt"
+    script = [PROJECT / "packaging/build-repository", packages, made]
+    packages.mkdir()
+    assert subprocess.run(script, capture_output=True, check=False).returncode == UNAVAILABLE, "nothing was there"
+    lists, sources = tmp_path / "lists", tmp_path / "sources.list"
+    (lists / "partial").mkdir(parents=True)
+    sources.write_text(f"deb [trusted=yes] file:{made} ./\n")
+    options = {"Dir::State::lists": lists, "Dir::Cache": tmp_path, "Dir::Etc::sourcelist": sources}
+    options |= {"Dir::Etc::sourceparts": "/nonexistent", "APT::Sandbox::User": "root"}
+    words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    for version in ("1.2.3", "1.2.4"):
+        control = tmp_path / version / "DEBIAN" / "control"
+        control.parent.mkdir(parents=True)
+        fields = {"Package": "holdfast-try", "Version": version, "Architecture": "amd64", "Description": "x"}
+        fields["Maintainer"] = "A <a@b.invalid>"
+        control.write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))
+        deb = packages / f"holdfast-try_{version}_amd64.deb"
+        subprocess.run(["dpkg-deb", "--build", tmp_path / version, deb], check=True, capture_output=True)
+        subprocess.run(script, check=True, capture_output=True)
+        subprocess.run(["apt-get", *words, "update"], check=True, capture_output=True)
+        policy = subprocess.run(["apt-cache", *words, "policy", "holdfast-try"], check=True, capture_output=True)
+        assert f"Candidate: {version}" in policy.stdout.decode()
+    assert os.listdir(made.parent) == ["apt"]
