@@ -179,6 +179,7 @@ extension CarrierFailure {
       ("result", .string("failure")), ("kind", .string(kind.rawValue)), ("service", text(service)),
       ("status", status.map { .integer($0) } ?? .null), ("title", text(title)), ("detail", text(detail)),
       ("reasons", .array(reasons.map { .string($0) })), ("arc", text(responseCode)), ("request_id", text(requestID)),
+      ("help", text(help)),
     ])
   }
 }

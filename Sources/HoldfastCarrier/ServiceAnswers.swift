@@ -84,7 +84,7 @@ enum ServiceAnswers {
     let failure = CarrierFailure(
       kind, service: service.description, status: answer.status, title: text("title", CarrierFailure.Bound.title),
       detail: text("detail", CarrierFailure.Bound.detail), reasons: names, responseCode: identifier("arc"),
-      requestID: identifier("request_id"))
+      requestID: identifier("request_id"), help: text("help", CarrierFailure.Bound.title))
     guard isWellFormed, names.count == reasons.elements?.count, names.count <= CarrierFailure.Bound.reasonCount,
       names.allSatisfy(isIdentifier)
     else { return nil }

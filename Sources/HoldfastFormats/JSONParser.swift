@@ -41,7 +41,6 @@ struct JSONParser: ~Escapable {
   private var found: Int?
   private let otherNumbers: JSONValue.OtherNumbers
 
-  private static let greatestDepth = 16
   private static let greatestInteger: UInt64 = (1 << 53) - 1
 
   @_lifetime(copy bytes)
@@ -79,7 +78,7 @@ struct JSONParser: ~Escapable {
   }
 
   private mutating func object(depth: Int) throws(JSONFault) -> JSONValue {
-    guard depth <= Self.greatestDepth else { throw .tooDeep }
+    guard depth <= JSONValue.levelLimit else { throw .tooDeep }
     position += 1
     var members: [(String, JSONValue)] = []
     var names: Set<[UInt8]> = []
@@ -100,7 +99,7 @@ struct JSONParser: ~Escapable {
   }
 
   private mutating func array(depth: Int) throws(JSONFault) -> JSONValue {
-    guard depth <= Self.greatestDepth else { throw .tooDeep }
+    guard depth <= JSONValue.levelLimit else { throw .tooDeep }
     position += 1
     var elements: [JSONValue] = []
     if take(UInt8(ascii: "]")) { return .array([]) }

@@ -65,13 +65,17 @@ package final class CarrierFailure: Error {
   /// The service's id of the HTTP request, for its log; nil if there is none.
   package let requestID: String?
 
+  /// The text that tells people whom to ask for help, as the service tells it; nil if it tells none.
+  package let help: String?
+
   /// Creates a failure.
   package init(
     _ kind: Kind, service: String? = nil, status: UInt64? = nil, title: String? = nil, detail: String? = nil,
-    reasons: [String] = [], responseCode: String? = nil, requestID: String? = nil
+    reasons: [String] = [], responseCode: String? = nil, requestID: String? = nil, help: String? = nil
   ) {
     (self.kind, self.service, self.status, self.title) = (kind, service, status, title)
     (self.detail, self.reasons, self.responseCode, self.requestID) = (detail, reasons, responseCode, requestID)
+    self.help = help
   }
 }
 
@@ -85,7 +89,7 @@ extension CarrierFailure {
   }
 
   private static let names = [
-    "result", "kind", "service", "status", "title", "detail", "reasons", "arc", "request_id",
+    "result", "kind", "service", "status", "title", "detail", "reasons", "arc", "request_id", "help",
   ]
 
   /// Reads the result of a carrier; nil for anything else.
@@ -106,7 +110,7 @@ extension CarrierFailure {
       title: text(value["title"], atMost: Bound.title), detail: text(value["detail"], atMost: Bound.detail),
       reasons: reasons.map { text($0, atMost: Bound.identifier) ?? "" },
       responseCode: text(value["arc"], atMost: Bound.identifier),
-      requestID: text(value["request_id"], atMost: Bound.identifier))
+      requestID: text(value["request_id"], atMost: Bound.identifier), help: text(value["help"], atMost: Bound.title))
     guard isWithinBounds, status == .null || status?.number != nil else { return nil }
   }
 }

@@ -8,22 +8,33 @@ package enum ServiceOperation: String, Sendable, CaseIterable {
   case attest
   /// Gives the signed configuration of the account.
   case configuration
+  /// Shows a prover the state of its token.
+  case enrolment
+  /// Tells the service that a prover removed its enrolment.
+  case leave
+  /// Gives the issuer's rules about the posture of provers.
+  case postureRules = "posture-rules"
 
   /// The path below the service's address.
   package var path: String { "/v1/\(rawValue)" }
 
   /// Whether the request has a body. It is then sent with POST, and otherwise with GET.
-  package var hasBody: Bool { self != .configuration }
+  package var hasBody: Bool { answerType == "application/json" }
 
   /// The media type of the answer: a JSON object, or the text of a JWT.
-  package var answerType: String { self == .configuration ? "application/jwt" : "application/json" }
+  package var answerType: String {
+    switch self {
+    case .configuration, .postureRules: "application/jwt"
+    case .fetch, .attest, .enrolment, .leave: "application/json"
+    }
+  }
 
   /// The largest byte count of the answer, and of the line in which a carrier passes it on. A fetch brings up to 256 texts of 4096
   /// bytes, whose characters JSON may have to escape.
   package var answerByteLimit: Int {
     switch self {
     case .fetch: 8 << 20
-    case .attest: 64 << 10
+    case .attest, .enrolment, .leave, .postureRules: 64 << 10
     case .configuration: 1 << 20
     }
   }

@@ -185,7 +185,7 @@ extension Prover {
   public func accept(
     _ token: MeasurementToken, for device: DeviceDescriptor, replacing: Bool = false
   ) throws(ProverError) {
-    let terms = try verifiedTerms(of: token, for: device)
+    let terms = try terms(of: token, for: device)
     try inFolder { folder throws(StateFolderFault) in
       try folder.checkKind()
       try token.check()
@@ -225,7 +225,7 @@ extension Prover {
   package func store(
     _ token: MeasurementToken, of baseline: Baseline, for device: DeviceDescriptor, replacing: Bool
   ) throws(ProverError) {
-    let terms = try verifiedTerms(of: token, for: device)
+    let terms = try terms(of: token, for: device)
     try inFolder { folder throws(StateFolderFault) in
       try token.check()
       try folder.store(
@@ -238,9 +238,7 @@ extension Prover {
 
   /// Verifies the terms of a token, and that the versions comply with their rules: otherwise the device is not enrolled, and an
   /// enrolment that a rule of its issuer wipes is removed.
-  private func verifiedTerms(of token: MeasurementToken, for device: DeviceDescriptor) throws(ProverError)
-    -> SignedTerms?
-  {
+  func terms(of token: MeasurementToken, for device: DeviceDescriptor) throws(ProverError) -> SignedTerms? {
     let terms: SignedTerms?
     do throws(StateFolderFault) { terms = try token.verifiedTerms() } catch { throw .state(error) }
     guard let terms else { return nil }
@@ -269,7 +267,7 @@ extension Prover {
   }
 
   @inline(never)
-  private func takeBaselines(
+  func takeBaselines(
     _ count: Int, as app: AppClaims, of measurement: LiveMeasurement
   ) throws(ProverError) -> [Baseline] {
     var random = SystemRandom()

@@ -10,9 +10,10 @@ import HoldfastVersion
     version: HoldfastVersion.description,
     subcommands: [
       Init.self, Serve.self, Invite.self, List.self, Show.self, Revoke.self, Reinstate.self, DeviceVerbs.self,
-      ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, AuditVerbs.self,
+      ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, SettingsVerbs.self,
+      PostureRulesVerbs.self, AuditVerbs.self,
       ResponseCode.self, DomainVerbs.self, PinVerbs.self, StringVerbs.self, MessageKeyVerbs.self,
-      DevelopmentKeyVerbs.self, InitialConfiguration.self, Export.self, Restore.self, OpenAPI.self,
+      AppKeyVerbs.self, DevelopmentKeyVerbs.self, InitialConfiguration.self, Export.self, Restore.self, OpenAPI.self,
     ])
 }
 
@@ -42,7 +43,7 @@ struct OperatorVerbs: AsyncParsableCommand {
 struct DomainVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "domain", abstract: "Add and remove the API domains for which apps get tokens.",
-    subcommands: [AddDomain.self, RemoveDomain.self, DomainSecret.self])
+    subcommands: [AddDomain.self, RemoveDomain.self, DomainSecret.self, RotateDomain.self])
 }
 
 struct PinVerbs: AsyncParsableCommand {
@@ -67,6 +68,24 @@ struct DevelopmentKeyVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "development-key", abstract: "Make, remove and show the development key.",
     subcommands: [NewDevelopmentKey.self, RemoveDevelopmentKey.self, ShowDevelopmentKey.self])
+}
+
+struct AppKeyVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "app-key", abstract: "List and rotate the keys that sign tokens for apps.",
+    subcommands: [ListAppKeys.self, RotateAppKey.self])
+}
+
+struct SettingsVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "settings", abstract: "Set the settings of all tokens, of an app's, or of those for a device.",
+    subcommands: [SetSettings.self, RemoveSettings.self])
+}
+
+struct PostureRulesVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "posture-rules", abstract: "Sign and show the rules about the posture of provers, which they fetch.",
+    subcommands: [SetPostureRules.self, ShowPostureRules.self])
 }
 
 struct AuditVerbs: AsyncParsableCommand {

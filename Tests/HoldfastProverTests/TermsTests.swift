@@ -351,6 +351,39 @@ import HoldfastProver
     #expect(try prover().status().count == 1)
   }
 
+  @Test func `newer terms of the same issuer renew an enrolment, and others change nothing`() throws {
+    try enroll(offline(60))
+    let (prover, device) = (prover(), lock.descriptor.deviceID)
+    let token = try #require(try prover.folder.entries().first).load().token
+    var settled = offline(60)
+    settled.settings = AppSettings(.text, Array("a=1".utf8))
+    host.set(clock: Self.issued + 61)
+    host.run(seconds: 61)
+    #expect(try prover.status(now: Self.issued + 61).first?.validity == .offlineLimit)
+    let stranger = try TermsIssuer()
+    let wrong = [
+      try stranger.terms(for: token, settled, issued: Self.issued + 61),
+      try issuer.terms(for: [1, 2, 3], settled, issued: Self.issued + 61),
+      try issuer.terms(for: token, settled, issued: Self.issued - 1), [],
+    ]
+    for text in wrong {
+      guard case .badTerms = stateFault({ _ = try prover.renewTerms(text, for: device) }) else {
+        return #expect(Bool(false))
+      }
+      #expect(try prover.status(now: Self.issued + 61).first?.validity == .offlineLimit)
+    }
+    let newer = try issuer.terms(for: token, settled, issued: Self.issued + 61)
+    #expect(try prover.renewTerms(newer, for: device))
+    #expect(try !prover.renewTerms(newer, for: device))
+    let state = try #require(try prover.status(now: Self.issued + 61).first)
+    #expect(state.validity != .offlineLimit && state.settings?.text == "a=1")
+    #expect(try #require(try prover.folder.entries().first).load().token == token)
+    // Terms that block change nothing.
+    let blocking = try issuer.terms(for: token, try rules([(.app, "2", .block)]), issued: Self.issued + 62)
+    #expect(throws: ProverError.self) { try prover.renewTerms(blocking, for: device) }
+    #expect(try prover.status(now: Self.issued + 61).first?.settings?.text == "a=1")
+  }
+
   @Test func `a rule for another system does not apply`() throws {
     host.set(release: "ID='arch'\n")
     var conditions = Conditions()

@@ -281,7 +281,7 @@ private final class Backup {
       let location = try database.newLocation(in: own)
       try backup.restore(into: location, isComplete: isComplete, clock: test.clock)
       let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
-      #expect(try fleet.appTokenKey().point == test.fleet.appTokenKey().point)
+      #expect(try fleet.configurationKey().point == test.fleet.configurationKey().point)
       let claims = try test.claims(.string(fleet.configuration(services: [])), type: "holdfast-configuration+jwt")
       let revision = try #require(claims["revision"]?.number)
       #expect(isComplete ? revision == 3 : revision > 1 << 20)
@@ -325,9 +325,9 @@ private final class Backup {
     let fleets = try (0..<2).map { _ in
       try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
     }
-    let point = try fleets[0].appTokenKey().point
-    #expect(try fleets[1].appTokenKey().point == point)
-    #expect(try test.fleet.appTokenKey().point != point)
+    let point = try fleets[0].configurationKey().point
+    #expect(try fleets[1].configurationKey().point == point)
+    #expect(try test.fleet.configurationKey().point != point)
   }
 
   @Test func `a backup has every column of every table`() throws {
@@ -344,7 +344,7 @@ private final class Backup {
         expected[name] = Set(columns)
       }
     }
-    try #require(expected.count == 23)
+    try #require(expected.count == 25)
     // Sessions end with a restore, as operators' tokens do.
     expected["sessions"] = nil
     #expect(Set(BackupTable.all.map(\.name)) == Set(expected.keys))

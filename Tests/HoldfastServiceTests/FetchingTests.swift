@@ -142,7 +142,7 @@ import Testing
     #expect(claims["exp"]?.number == TestFleet.now + 300)
     // A custom token is no app token, although one key signs both.
     #expect(throws: JOSEFault.unexpected) { try test.claims(answer["custom"], type: "holdfast-app+jwt") }
-    for name in FetchWishes.reservedClaims {
+    for name in CustomPayload.reservedClaims {
       #expect(!FetchWishes.canSign(.object([("a", .null), (name, .null)])))
     }
     #expect(!FetchWishes.canSign(.array([])))
@@ -199,7 +199,7 @@ extension TestFleet {
 
   /// The claims of a token that the service's key for apps verifies.
   func claims(_ token: JSONValue?, type: String, at fleet: Fleet? = nil) throws -> JSONValue {
-    try verified(try #require(token?.text), type, .es256Public((fleet ?? self.fleet).appTokenKey().point))
+    try verified(try #require(token?.text), type, .es256Public((fleet ?? self.fleet).configurationKey().point))
   }
 
   /// The 32 bytes of the member `secret` in the answer of an operation.

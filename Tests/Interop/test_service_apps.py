@@ -54,7 +54,7 @@ def opened(token, kind, key):
         assert header == {"alg": "HS256", "typ": kind}
         assert decoded(signature) == hmac.digest(key, message, "sha256")
     else:
-        (jwk,) = key["keys"]
+        (jwk,) = [found for found in key["keys"] if found["kid"] == header["kid"]]
         assert header == {"alg": "ES256", "kid": jwk["kid"], "typ": kind}
         keys.verify(b"\x04" + decoded(jwk["x"]) + decoded(jwk["y"]), message, decoded(signature))
     return json.loads(decoded(payload))
@@ -190,3 +190,125 @@ def test_with_the_development_key_a_program_that_is_not_approved_is_the_app_deve
         service.verb("image", "approve", service.command_line.path, "--subject", "holdfast", "--version", "0.0.0")
     done = service.run("image", "approve", service.command_line.path, "--subject", "development", "--version", "0.0.0")
     assert done.returncode == 64
+
+
+def enrolled(service, instance, name):
+    """Enrols the program for the service's device, and returns the words that name the state folder and the service."""
+    code = service.json("invite", "--device", "lock-7")["code"]
+    (service.folder / f"{name}.code").write_text(code)
+    public = f"https://127.0.0.1:{instance.port}"
+    reach = ("--service", public, "--ca", service.folder / "certificate.pem")
+    state = ("--state", service.folder / name)
+    device = ("--device", service.folder / "device.json")
+    service.command_line.succeed("enroll", *device, *state, *reach, "--invitation", service.folder / f"{name}.code")
+    return state, device, reach
+
+
+def test_a_prover_asks_what_became_of_its_token_gets_new_settings_and_leaves(service, instance):
+    state, device, reach = enrolled(service, instance, "asking")
+    run = service.command_line
+    (service.folder / "settings.json").write_text('{"volume":3}')
+    service.verb("settings", "set", service.folder / "settings.json", "--app", "holdfast")
+    shown = json.loads(run.succeed("status", *state, *reach, "--json"))["devices"][0]
+    assert shown["service"] == {"status": "valid", "settings_changed": True}
+    assert run.succeed("settings", *state, *device).decode().strip() == '{"volume":3}'
+    again = json.loads(run.succeed("status", *state, *reach, "--json"))["devices"][0]
+    assert again["service"] == {"status": "valid", "settings_changed": False}
+    token = again["token_id"]
+    # A service that cannot be reached changes nothing.
+    nowhere = ("--service", "https://127.0.0.1:1", "--timeout", "1")
+    assert run.run("status", *state, *nowhere).returncode == 69
+    left = json.loads(run.succeed("unenroll", *state, *device, *reach, "--yes", "--json"))
+    assert left["reported"] is True and left["failure"] is None
+    record = service.json("show", "token", token)
+    assert record["reason"] == "left" and record["revoked"]
+    service.verb("settings", "remove", "--app", "holdfast")
+
+
+def test_leaving_that_cannot_be_reported_is_a_warning_with_its_code(service, instance):
+    state, device, _ = enrolled(service, instance, "unheard")
+    nowhere = ("--service", "https://127.0.0.1:1", "--timeout", "1")
+    done = service.command_line.run("unenroll", *state, *device, *nowhere, "--yes", "--json")
+    assert done.returncode == 0 and b"could not be reported" in done.stderr
+    left = json.loads(done.stdout)
+    assert left["removed"] is True and left["reported"] is False and left["failure"]["code"] in done.stderr.decode()
+    assert service.command_line.run("status", *state).returncode == 2
+
+
+def test_a_revoked_token_is_shown_as_such(service, instance):
+    state, _, reach = enrolled(service, instance, "revoked")
+    shown = json.loads(service.command_line.succeed("status", *state, *reach, "--json"))["devices"][0]
+    service.verb("revoke", "token", shown["token_id"], "--reason", "lost")
+    done = service.command_line.run("status", *state, *reach, "--json")
+    assert done.returncode == 1 and json.loads(done.stdout)["devices"][0]["service"]["status"] == "revoked"
+
+
+def test_posture_rules_are_fetched_and_their_number_never_goes_back(service, instance):
+    state, _, reach = enrolled(service, instance, "posture")
+    jwk = instance.ask("GET", "/.well-known/jwks.json")[2]["keys"][0]
+    assert instance.ask("GET", "/v1/posture-rules")[0] == 404
+    rules = {"number": 4, "default": "ignore", "unknown": "ignore", "rules": {"root": "warn"}}
+    (service.folder / "rules.json").write_text(json.dumps(rules))
+    assert service.json("posture-rules", "set", service.folder / "rules.json")["number"] == 4
+    service.verb("posture-rules", "set", service.folder / "rules.json", status=1)
+    fetch = ("posture", *state, "--rules-from", reach[1], *reach[2:], "--json")
+    (service.folder / "issuer.jwk").write_text(json.dumps({name: jwk[name] for name in ("kty", "crv", "x", "y")}))
+    shown = json.loads(service.command_line.succeed(*fetch, "--issuer", service.folder / "issuer.jwk"))
+    assert shown["rules"]["number"] == 4
+    (service.folder / "rules.json").write_text(json.dumps({**rules, "number": 5}))
+    service.verb("posture-rules", "set", service.folder / "rules.json")
+    assert json.loads(service.command_line.succeed(*fetch))["rules"]["number"] == 5
+    assert service.command_line.run("posture", *state, "--ca", "x").returncode == 64
+
+
+def test_keys_for_apps_are_rotated_and_the_backend_knows_them_before(service, instance):
+    evidence = service.evidence("rotated")[0]
+    service.verb("app-key", "rotate", "--after", "0s")
+    assert len(published(instance)["keys"]) == 2 == len(service.json("app-key", "list")["items"])
+    status, answer = fetch(instance, evidence, domain="api.example.com")
+    assert status == 200
+    opened(answer["token"], "holdfast-app+jwt", published(instance))
+    service.verb("domain", "secret", "shared.example", "--next", "--out", service.folder / "next.key")
+    service.verb("domain", "rotate", "shared.example")
+    status, answer = fetch(instance, evidence, domain="shared.example")
+    head, payload, signature = answer["token"].split(".")
+    assert json.loads(decoded(head)) == {"alg": "HS256", "kid": "2", "typ": "holdfast-app+jwt"}
+    code = hmac.digest((service.folder / "next.key").read_bytes(), f"{head}.{payload}".encode(), "sha256")
+    assert decoded(signature) == code
+
+
+def test_an_image_that_its_maker_signed_has_the_makers_name(service):
+    digest = hashlib.sha256(pathlib.Path(service.command_line.path).read_bytes()).hexdigest()
+    manifest = {"maker": "Door team", "app": "holdfast", "images": {digest: [0, 0, 0]}}
+    (service.folder / "release.json").write_text(json.dumps(manifest))
+    files = {name: service.folder / name for name in ("maker.key", "maker.pem", "release.json", "release.sig")}
+    for words in (
+        ["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", files["maker.key"]],
+        ["ec", "-in", files["maker.key"], "-pubout", "-out", files["maker.pem"]],
+        ["dgst", "-sha256", "-sign", files["maker.key"], "-out", files["release.sig"], files["release.json"]],
+    ):
+        subprocess.run(["openssl", *words], check=True, capture_output=True)
+    approve = ("image", "approve", service.command_line.path, "--subject", "holdfast", "--version", "0.0.0")
+    signed = ("--manifest", files["release.json"], "--signature", files["release.sig"], "--maker", files["maker.pem"])
+    assert service.json(*approve, *signed)["maker"] == "Door team"
+    files["release.json"].write_text(json.dumps({**manifest, "maker": "Other team"}))
+    service.verb(*approve, *signed, status=2)
+    assert service.json("show", "image", digest)["maker"] == "Door team"
+    service.verb(*approve, *signed[:2], status=64)
+
+
+def test_a_refusal_says_whom_to_ask(service):
+    instance = Instance(service, help="Ask the front desk, ext. 12")
+    try:
+        _, _, answer = instance.ask("POST", "/v1/fetch", {"evidence": "AAAA"})
+        assert answer["help"] == "Ask the front desk, ext. 12"
+        public = f"https://127.0.0.1:{instance.port}"
+        reach = ("--service", public, "--ca", service.folder / "certificate.pem")
+        (service.folder / "wrong.code").write_text("AAAAA-AAAAA-AAAAA-AAAAA")
+        done = service.command_line.run(
+            *("enroll", "--device", service.folder / "device.json", "--state", service.folder / "helpless", *reach),
+            *("--invitation", service.folder / "wrong.code"),
+        )
+        assert done.returncode == 1 and b"hint: Ask the front desk, ext. 12; " in done.stderr, done.stderr
+    finally:
+        assert instance.stop() == 0

@@ -67,7 +67,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
       generation = try issued.generation(of: device.deviceID)
     } catch { throw .ledger(error) }
     var cryptography = OpenSSLCryptography()
-    let completed = options.completed(by: policy)
+    let completed = options.completed(by: policy, for: attested.app, at: device.deviceID)
     do throws(TokenWritingFault) {
       let measurement = try MeasurementClaims.forToken(
         of: attested.app, from: policy.issuer, for: device.deviceID, options: completed, generation: generation,

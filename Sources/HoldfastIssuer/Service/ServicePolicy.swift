@@ -31,6 +31,10 @@ package struct ServicePolicy: Sendable, Equatable {
   package var features = AppFeatures()
   /// The conditions for provers.
   package var conditions = Conditions()
+  /// The settings of one app or for one device, at most 32.
+  package var scopedSettings: [ScopedSettings] = []
+  /// Whether an app that is refused gets a token that no backend accepts, in place of the reasons.
+  package var givesDecoys = false
 
   /// The largest policy, in bytes.
   package static let maximumByteCount = 1 << 20
@@ -66,7 +70,10 @@ package struct ServicePolicy: Sendable, Equatable {
     if let subject { members.append(("subject", .string(subject.description))) }
     if let commands { members.append(("commands", .array(commands.map { .string($0.description) }))) }
     if let maximumUses { members.append(("maximum_uses", .integer(maximumUses))) }
-    return .object(members + features.members.filter { $0.1.flag == true } + conditions.members)
+    members += features.members.filter { $0.1.flag == true } + conditions.members
+    if givesDecoys { members.append(("decoy_tokens", .bool(true))) }
+    if !scopedSettings.isEmpty { members.append((ScopedSettings.memberName, .array(scopedSettings.map(\.json)))) }
+    return .object(members)
   }
 }
 
@@ -85,7 +92,7 @@ extension ServicePolicy {
     [
       "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "subject",
       "attestation_seconds", "token_seconds", "commands", "maximum_uses",
-    ] + AppFeatures().members.map(\.0) + Conditions.memberNames
+    ] + AppFeatures().members.map(\.0) + Conditions.memberNames + ["decoy_tokens", ScopedSettings.memberName]
 
   /// Reads a policy. Unknown members are refused, so that a typing error cannot permit anything.
   ///
@@ -137,6 +144,8 @@ extension ServicePolicy {
     }
     if let uses = policy.member("maximum_uses") { maximumUses = try uses.integer(1...maximumInteger) }
     conditions = try Conditions(policy)
+    scopedSettings = try Self.scopedSettings(policy)
+    givesDecoys = try policy.member("decoy_tokens")?.flag() ?? false
     features.secureStrings = try policy.member("secure_strings")?.flag() ?? false
     features.customTokens = try policy.member("custom_tokens")?.flag() ?? false
     features.messageSigning = try policy.member("message_signing")?.flag() ?? false

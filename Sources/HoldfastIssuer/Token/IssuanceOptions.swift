@@ -43,12 +43,14 @@ public struct IssuanceOptions: Sendable {
     set { claims[.user] = newValue.map { .text($0) } }
   }
 
-  /// The options, in which a policy determines what they leave open.
-  func completed(by policy: ServicePolicy) -> IssuanceOptions {
+  /// The options for a token of an app, in which a policy determines what they leave open.
+  func completed(
+    by policy: ServicePolicy, for app: borrowing AppraisedApp, at device: DeviceID
+  ) -> IssuanceOptions {
     var completed = self
     completed.validitySeconds = validitySeconds ?? policy.tokenSeconds
     completed.claims = policy.claims.merging(claims) { $1 }
-    completed.conditions = policy.conditions
+    completed.conditions = policy.conditions(of: app.subject, app.version, for: device)
     return completed
   }
 }

@@ -24,9 +24,11 @@ extension ProverFolder {
   ///   - replacing: Whether an enrolment of the device may exist.
   ///   - host: The source of the uptime with which the offline limit begins.
   ///   - isRepeated: Whether the stored enrolment is the same: its latest time then stays.
-  /// - Throws: `alreadyEnrolled`, `busy`, `noExchange`, `file`.
+  ///   - isRenewed: Whether only the terms are others: an enrolment with another token, which another process stored meanwhile, stays.
+  /// - Throws: `alreadyEnrolled`, `busy`, `noExchange`, `file`; `badTerms` for terms of a token that was replaced.
   package func store(
-    _ enrolment: Enrolment, replacing: Bool, host: HostSource = .system, isRepeated: Bool = false
+    _ enrolment: Enrolment, replacing: Bool, host: HostSource = .system, isRepeated: Bool = false,
+    isRenewed: Bool = false
   ) throws(StateFolderFault) {
     let device = enrolment.descriptor.deviceID
     let known = isRepeated ? try? entry(of: device)?.folder.latestTime() : nil
@@ -34,6 +36,7 @@ extension ProverFolder {
     try makeFolders(devicesPath)
     try takingTurns(in: devicesPath) { () throws(StateFolderFault) in
       if !replacing { try checkIsNew(device) }
+      if isRenewed, self.enrolment(of: enrolment.descriptor, with: enrolment.token) == nil { throw .badTerms }
       try replaceFolder(named: hexadecimal(device), in: devicesPath) { (staging) throws(StateFolderFault) in
         try staging.write(enrolment, time: time)
       }

@@ -75,8 +75,8 @@ extension HoldfastClient {
   ///
   /// Source: Approov, `fetchCustomJWTAndWait`.
   ///
-  /// - Parameter payload: a JSON object, at most 4096 bytes without white space, with integers up to 2^53 - 1 as its only numbers,
-  ///   without the claims `iss`, `iat`, `exp`, `did` and `arc`, which the service sets.
+  /// - Parameter payload: a JSON object, at most 4096 bytes without white space, of at most 14 levels, with integers up to 2^53 - 1 as
+  ///   its only numbers, without the claims `iss`, `iat`, `exp`, `did` and `arc`, which the service sets.
   /// - Returns: the result, with the JWT as ``FetchResult/token`` after success.
   public func fetchCustomJWT(payload: String) -> FetchResult {
     guard let payload = Self.payload(payload) else { return finished(FetchResult(.badPayload), "custom JWT") }
@@ -89,9 +89,9 @@ extension HoldfastClient {
   }
 
   private static func payload(_ text: String) -> JSONValue? {
-    guard let value = try? JSONValue(parsing: Array(text.utf8), byteLimit: 1 << 16), let members = value.members,
-      value.compact().count <= 4096, members.allSatisfy({ !["iss", "iat", "exp", "did", "arc", "dev"].contains($0.0) })
-    else { return nil }
+    guard let value = try? JSONValue(parsing: Array(text.utf8), byteLimit: 1 << 16), CustomPayload.canSign(value) else {
+      return nil
+    }
     return value
   }
 }

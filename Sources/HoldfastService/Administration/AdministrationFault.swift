@@ -44,6 +44,12 @@ package enum AdministrationFault: Error, Equatable, Sendable {
     case tooMany
     /// The domain's tokens are not signed with a key of its own.
     case notShared
+    /// The maker's manifest does not name the executable with this name and version.
+    case anotherManifest
+    /// The signature of a manifest is not the maker's, or the maker's key is none.
+    case manifestSignature
+    /// The number is not above that of the present rules.
+    case notNewer
     /// The name belongs to apps that run with the development key.
     case reservedSubject
   }

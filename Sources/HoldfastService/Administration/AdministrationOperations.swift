@@ -7,7 +7,7 @@ extension AdministrationOperation {
   /// All operations.
   package static let all: [AdministrationOperation] =
     devices + images + provers + users + tokens + invitations + requests + refusals + audits + keys + operators + apps
-    + others
+    + policyParts + others
 
   private static let devices: [AdministrationOperation] = [
     list(.devices, "/devices", "Lists the devices."),
@@ -62,12 +62,15 @@ extension AdministrationOperation {
         Schema.Property(
           "root", .hexadecimal(digitCount: 32), required: true, "The release's root, a line of mpk.key. It is a secret."
         ),
+        Schema.Property("manifest", .anyText(1...65_536), "The maker's manifest, exactly as it was signed."),
+        Schema.Property("signature", .base64(byteCounts: 8...72), "The maker's signature of the manifest, in DER."),
+        Schema.Property("maker_key", .anyText(1...4096), "The maker's public key, in PEM."),
       ], answer: Listing.images.schema
     ) { (fleet, request) throws(AdministrationFault) in
       let digest: Digest = try request.fixedBytes("digest")
       try fleet.approve(
         digest, subject: try request.required("subject"), version: try request.version("version"),
-        keys: try request.releaseKeys("root"), by: request.caller.actor)
+        keys: try request.releaseKeys("root"), manifest: try request.manifest(), by: request.caller.actor)
       return try fleet.record(.images, hexadecimal(digest))
     },
     action("withdrawImage", on: .images, "/images/{id}/withdraw", .revoke, "Withdraws the approval of an executable.") {
@@ -379,7 +382,7 @@ extension AdministrationOperation {
 
 extension Fleet {
   /// The policy as operators see it, without images.
-  fileprivate func policyRecord() throws(AdministrationFault) -> JSONValue {
+  func policyRecord() throws(AdministrationFault) -> JSONValue {
     do throws(FleetFault) { return .object((try policy().json.members ?? []).filter { $0.0 != "images" }) } catch {
       throw .fleet(error)
     }

@@ -85,12 +85,33 @@ extension AdministrationRequest {
     do throws(CryptographyFailure) { return try ReleaseKeys(of: secret) } catch { throw .fleet(.cryptography) }
   }
 
-  /// Returns the policy in the body, whose form was checked: only a text that is too long is left.
+  /// Returns the maker's manifest, whose signature is right; nil if there is none.
+  func manifest() throws(AdministrationFault) -> ReleaseManifest? {
+    let (text, signature, key) = (body.member("manifest"), body.member("signature"), body.member("maker_key"))
+    if text == nil, signature == nil, key == nil { return nil }
+    for (name, member) in [("manifest", text), ("signature", signature), ("maker_key", key)] where member == nil {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .presence))
+    }
+    let bytes = signature?.value.text.flatMap { Schema.base64Bytes($0) } ?? []
+    do throws(ReleaseManifest.Fault) {
+      return try ReleaseManifest(
+        Array((text?.value.text ?? "").utf8), signature: bytes, maker: Array((key?.value.text ?? "").utf8))
+    } catch {
+      guard case .mistake(let mistake) = error else { throw .conflict(.manifestSignature) }
+      throw .mistake(JSONMistake(at: [.member("manifest")] + mistake.path, expected: mistake.expectation))
+    }
+  }
+
+  /// Returns the policy in the body, whose form was checked.
   func policy() throws(AdministrationFault) -> ServicePolicy {
     let members = body.member("policy")?.value.members ?? []
     do throws(ServicePolicyFault) {
       return try ServicePolicy(json: JSONValue.object(members + [("images", .object([]))]).compact())
-    } catch { throw .conflict(.tooLong) }
+    } catch {
+      // The form was checked. What is left are texts that are too long, and settings that contradict themselves or each other.
+      guard case .member(let mistake) = error, case .form = mistake.expectation else { throw .conflict(.tooLong) }
+      throw .mistake(JSONMistake(at: [.member("policy")] + mistake.path, expected: mistake.expectation))
+    }
   }
 
   func permission() throws(AdministrationFault) -> TokenPermission {

@@ -47,14 +47,26 @@ extension AdministrationOperation {
     },
     AdministrationOperation(
       "showDomainSecret", .post, "/domains/{id}/secret", .admin,
-      "Returns the key with which a domain's HS256 tokens are signed, for its backend.", body: [reason],
+      "Returns the key with which a domain's HS256 tokens are signed, for its backend.",
+      body: [Schema.Property("next", .flag, "Whether to return the key that the next rotation brings."), reason],
       answer: .object([
-        Schema.Property("name", .text(1...253), required: true, "The domain."),
+        Schema.Property("name", .text(1...253), required: true, "The domain."), epoch,
         Schema.Property("secret", .digest, required: true, "The key, 32 bytes. It is a secret."),
       ])
     ) { (fleet, request) throws(AdministrationFault) in
-      let secret = try fleet.secret(ofDomain: request.key, by: request.actor())
-      return .object([("name", .string(request.key)), ("secret", .string(secret))])
+      let (epoch, secret) = try fleet.secret(
+        ofDomain: request.key, next: request.flag("next"), by: request.actor())
+      return .object([
+        ("name", .string(request.key)), ("epoch", .integer(epoch)), ("secret", .string(secret)),
+      ])
+    },
+    AdministrationOperation(
+      "rotateDomain", .post, "/domains/{id}/rotate", .admin,
+      "Replaces the key with which a domain's HS256 tokens are signed, at once.", body: [reason],
+      answer: .object([Schema.Property("name", .text(1...253), required: true, "The domain."), epoch])
+    ) { (fleet, request) throws(AdministrationFault) in
+      let epoch = try fleet.rotate(domain: request.key, by: request.actor())
+      return .object([("name", .string(request.key)), ("epoch", .integer(epoch))])
     },
   ]
 
@@ -122,7 +134,40 @@ extension AdministrationOperation {
   private static let epoch = Schema.Property(
     "epoch", .anyInteger, required: true, "The number in the key, which rises when it is replaced.")
 
+  private static let appKey: [Schema.Property] = [
+    Schema.Property("id", .hexadecimal(digitCount: 16), required: true, "The id of the key."),
+    Schema.Property("active", .time, required: true, "The time from which it signs tokens."),
+    Schema.Property("configuration", .flag, required: true, "Whether it signs the configuration for apps."),
+  ]
+
+  private static func record(_ key: AppKey) -> JSONValue {
+    .object([
+      ("id", .string(hexadecimal(key.id))), ("active", .integer(key.active)),
+      ("configuration", .bool(key.isForConfiguration)),
+    ])
+  }
+
   private static let appKeys: [AdministrationOperation] = [
+    AdministrationOperation(
+      "listAppKeys", .get, "/app-keys", .read, "Lists the keys of tokens for apps that backends need.",
+      answer: .object([Schema.Property("items", .array(.object(appKey), count: 1...1000), required: true, "The keys.")])
+    ) { (fleet, _) throws(AdministrationFault) in
+      do throws(FleetFault) { return .object([("items", .array(try fleet.appTokenKeys().map(record)))]) } catch {
+        throw .fleet(error)
+      }
+    },
+    AdministrationOperation(
+      "rotateAppKey", .post, "/app-keys", .admin, "Makes a new key of tokens for apps, which signs from a time on.",
+      body: [Schema.Property("active", .time, required: true, "The time from which the key signs."), reason],
+      answer: .object(appKey)
+    ) { (fleet, request) throws(AdministrationFault) in
+      let id = try fleet.rotateAppKey(
+        active: request.body.member("active")?.value.number ?? 0, by: request.actor())
+      do throws(FleetFault) {
+        guard let key = try fleet.appTokenKeys().first(where: { $0.id == id }) else { throw .corrupt }
+        return record(key)
+      } catch { throw .fleet(error) }
+    },
     AdministrationOperation(
       "showMessageKey", .get, "/message-key", .read, "Shows the number in the key for messages, without the key.",
       answer: .object([epoch])

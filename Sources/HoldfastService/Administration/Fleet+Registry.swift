@@ -79,10 +79,16 @@ extension Fleet {
   /// - Parameters:
   ///   - image: The digest of the executable with its name and version.
   ///   - keys: The keys of its release.
-  /// - Throws: `conflict` if the release is registered with another evidence key, or for the subject `development`.
+  ///   - manifest: The maker's manifest, which must name the executable as what it is approved; nil if there is none.
+  /// - Throws: `conflict` if the release is registered with another evidence key, the manifest names something else, or for the
+  ///   subject `development`.
   package func approve(
-    _ image: Digest, subject: BoundedText<64>, version: AppVersion, keys: borrowing ReleaseKeys, by actor: Actor
+    _ image: Digest, subject: BoundedText<64>, version: AppVersion, keys: borrowing ReleaseKeys,
+    manifest: ReleaseManifest? = nil, by actor: Actor
   ) throws(AdministrationFault) {
+    if let manifest, manifest.app != subject || manifest.versions[image] != version {
+      throw .conflict(.anotherManifest)
+    }
     guard subject != ApprovedImage.developmentSubject else { throw .conflict(.reservedSubject) }
     let id = keys.id
     var random = SystemRandom()
@@ -115,7 +121,14 @@ extension Fleet {
           """,
           .copying(image.bytes), .text(subject.description), .unsigned(version.major), .unsigned(version.minor),
           .unsigned(version.patch), .copying(id.bytes), .unsigned(session.now))
-        try session.log("image.approve", hexadecimal(image), by: actor, "\(subject) \(version.text)")
+        try session.run("DELETE FROM image_makers WHERE digest = $1", .copying(image.bytes))
+        if let manifest {
+          try session.run(
+            "INSERT INTO image_makers (digest, maker, maker_key) VALUES ($1, $2, $3)", .copying(image.bytes),
+            .text(manifest.maker.description), .copying(manifest.key.bytes))
+        }
+        let maker = manifest.map { ", signed by \($0.maker)" } ?? ""
+        try session.log("image.approve", hexadecimal(image), by: actor, "\(subject) \(version.text)\(maker)")
       }
     }
   }

@@ -9,6 +9,8 @@ import HoldfastStorage
 struct AttestedAppSettings: Sendable {
   /// The domains by their names.
   var domains: [String: APIDomain] = [:]
+  /// The numbers in the keys of domains with HS256, where they are not 1.
+  var domainEpochs: [String: UInt64] = [:]
   /// The pins by domain, in the order of their bytes.
   var pins: [(domain: String, pins: [String])] = []
   /// The revision of the configuration, which rises with each change of domains, pins or features.
@@ -19,6 +21,9 @@ struct AttestedAppSettings: Sendable {
   var messageEpoch: UInt64 = 1
   /// The development key as it is sealed; nil if there is none.
   var sealedDevelopmentKey: [UInt8]?
+
+  /// The number in the key of a domain with HS256.
+  func domainEpoch(_ name: String) -> UInt64 { domainEpochs[name] ?? 1 }
 
   /// The audiences of the domains with measurement.
   var audiences: [BoundedText<255>] { domains.values.filter(\.hasMeasurement).map(\.audience) }
@@ -31,6 +36,8 @@ enum AppSetting: String, CaseIterable {
   case messageEpoch = "message-epoch"
   /// The value is the sealed key, and empty if there is none; the number is the time at which it was made.
   case developmentKey = "development-key"
+  /// The value is the signed rules about the posture of provers.
+  case postureRules = "posture-rules"
 }
 
 extension FleetSession {
@@ -42,6 +49,10 @@ extension FleetSession {
     {
       let domain = try domain(row)
       settings.domains[domain.name] = domain
+    }
+    for row in try rows("SELECT name, epoch FROM domain_secrets") {
+      let (name, epoch) = try decoding { () throws(SQLFault) in (try row.text(0), try row.unsigned(1)) }
+      settings.domainEpochs[name] = epoch
     }
     for row in try rows("SELECT domain, pin FROM pins ORDER BY domain, pin") {
       let (domain, pin) = try decoding { () throws(SQLFault) in (try row.text(0), try row.text(1)) }
@@ -57,7 +68,7 @@ extension FleetSession {
       case .forcedPins: settings.forcedPins = number
       case .messageEpoch: settings.messageEpoch = number
       case .developmentKey: settings.sealedDevelopmentKey = value.isEmpty ? nil : value
-      case nil: break
+      case .postureRules, nil: break
       }
     }
     return settings

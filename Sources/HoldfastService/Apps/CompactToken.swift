@@ -8,6 +8,7 @@ enum CompactTokenKind: String {
   case app = "holdfast-app+jwt"
   case custom = "holdfast-custom+jwt"
   case configuration = "holdfast-configuration+jwt"
+  case postureRules = "holdfast-posture-rules+jwt"
 }
 
 /// A compact JWS without a bound on its length.
@@ -16,12 +17,15 @@ enum CompactTokenKind: String {
 /// are neither.
 enum CompactToken {
   /// Signs claims with ES256 under a header of `alg`, `kid` and `typ`.
+  ///
+  /// - Parameter id: The value of `kid`; nil for the id of the key.
   static func signed(
-    _ claims: JSONValue, as kind: CompactTokenKind, by key: MemorySigningKey
+    _ claims: JSONValue, as kind: CompactTokenKind, by key: MemorySigningKey, named id: KeyID? = nil
   ) throws(FleetFault) -> String {
     do throws(CryptographyFailure) {
       var cryptography = OpenSSLCryptography()
-      let id = try keyID(of: key.publicPoint, using: &cryptography)
+      let publicID = try keyID(of: key.publicPoint, using: &cryptography)
+      let id = id ?? publicID
       let input = signingInput([("alg", "ES256"), ("kid", base64URL(id.bytes)), ("typ", kind.rawValue)], claims)
       var hash = cryptography.sha256()
       hash.append(input.span)
@@ -30,13 +34,16 @@ enum CompactToken {
     } catch { throw .cryptography }
   }
 
-  /// Signs claims with HS256 under a header of `alg` and `typ`.
+  /// Signs claims with HS256 under a header of `alg`, `kid` and `typ`; the first key of a domain has no `kid`.
   ///
-  /// - Parameter key: The secret, 32 bytes.
+  /// - Parameters:
+  ///   - key: The secret, 32 bytes.
+  ///   - epoch: The number in the key, from 1.
   static func signed(
-    _ claims: JSONValue, as kind: CompactTokenKind, sharedKey key: borrowing Secret<32>
+    _ claims: JSONValue, as kind: CompactTokenKind, sharedKey key: borrowing Secret<32>, epoch: UInt64
   ) throws(FleetFault) -> String {
-    let input = signingInput([("alg", "HS256"), ("typ", kind.rawValue)], claims)
+    let id = epoch == 1 ? [] : [("kid", String(epoch))]
+    let input = signingInput([("alg", "HS256")] + id + [("typ", kind.rawValue)], claims)
     var code = FixedBytes<32>()
     do throws(CryptographyFailure) {
       var bytes = code.mutableBytes
@@ -74,9 +81,11 @@ func paddedBase64(_ bytes: Span<UInt8>) -> String {
 
 extension FleetKeys {
   /// Derives the key with which a domain's HS256 tokens are signed, 32 bytes:
-  /// `HMAC-SHA-256(account secret, "holdfast/1 domain key" ‖ 0x00 ‖ name)`.
-  func domainKey(_ name: String) throws(FleetFault) -> Secret<32> {
-    try derivedKey("holdfast/1 domain key", Array(name.utf8))
+  /// `HMAC-SHA-256(account secret, "holdfast/1 domain key" ‖ 0x00 ‖ name)`, and from the second key on, `‖ 0x00 ‖ epoch as decimal
+  /// digits` after the name.
+  func domainKey(_ name: String, epoch: UInt64) throws(FleetFault) -> Secret<32> {
+    let suffix = epoch == 1 ? [] : [0] + Array(String(epoch).utf8)
+    return try derivedKey("holdfast/1 domain key", Array(name.utf8) + suffix)
   }
 
   /// Derives the key with which apps sign messages, 32 bytes:

@@ -43,15 +43,45 @@ extension Fleet {
   /// Returns the key with which a domain's tokens are signed, 32 bytes in base64, for its backend. The log of changes says who has
   /// seen it.
   ///
+  /// - Parameters:
+  ///   - name: The domain.
+  ///   - isNext: Whether the key is the one after the next rotation, so that the backend knows it in time.
   /// - Throws: `notFound`; `conflict` for a domain whose tokens are signed with ES256.
-  package func secret(ofDomain name: String, by actor: Actor) throws(AdministrationFault) -> String {
+  package func secret(
+    ofDomain name: String, next isNext: Bool = false, by actor: Actor
+  ) throws(AdministrationFault) -> (epoch: UInt64, key: String) {
     try changing { (session) throws(AdministrationFault) in
       let keys = try session.running { (session) throws(FleetFault) in try self.keys(in: session) }
       guard let domain = keys.apps.domains[name] else { throw .notFound }
       guard domain.algorithm == .hs256 else { throw .conflict(.notShared) }
       return try session.running { (session) throws(FleetFault) in
-        try session.log("domain.secret", name, by: actor)
-        return try keys.domainKey(domain.name).withBytes { paddedBase64($0) }
+        let epoch = keys.apps.domainEpoch(name) + (isNext ? 1 : 0)
+        try session.log("domain.secret", name, by: actor, "epoch \(epoch)")
+        return (epoch, try keys.domainKey(domain.name, epoch: epoch).withBytes { paddedBase64($0) })
+      }
+    }
+  }
+
+  /// Replaces the key with which a domain's HS256 tokens are signed, at once.
+  ///
+  /// - Returns: The number in the new key, the `kid` of its tokens.
+  /// - Throws: `notFound`; `conflict` for a domain whose tokens are signed with ES256.
+  package func rotate(domain name: String, by actor: Actor) throws(AdministrationFault) -> UInt64 {
+    try changing { (session) throws(AdministrationFault) in
+      let keys = try session.running { (session) throws(FleetFault) in try self.keys(in: session) }
+      guard let domain = keys.apps.domains[name] else { throw .notFound }
+      guard domain.algorithm == .hs256 else { throw .conflict(.notShared) }
+      return try session.running { (session) throws(FleetFault) in
+        try session.raiseRevision()
+        let epoch = try session.number(
+          """
+          INSERT INTO domain_secrets (name, epoch, changed) VALUES ($1, 2, $2)
+          ON CONFLICT (name) DO UPDATE SET epoch = domain_secrets.epoch + 1, changed = excluded.changed
+          RETURNING epoch
+          """,
+          .text(name), .unsigned(session.now))
+        try session.log("domain.rotate", name, by: actor, "epoch \(epoch)")
+        return epoch
       }
     }
   }

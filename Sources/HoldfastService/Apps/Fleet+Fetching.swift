@@ -21,16 +21,8 @@ package struct FetchWishes: Sendable {
   /// Creates wishes for nothing but the response code.
   package init() {}
 
-  /// The largest payload of a custom token, in bytes of compact JSON.
-  package static let payloadLimit = 4096
-  /// The claims that the service sets in a custom token.
-  package static let reservedClaims = ["iss", "iat", "exp", "did", "arc", "dev"]
-
   /// Returns whether a value can be the payload of a custom token.
-  package static func canSign(_ payload: JSONValue) -> Bool {
-    guard let members = payload.members, payload.compact().count <= payloadLimit else { return false }
-    return !members.contains { name, _ in reservedClaims.contains { haveSameBytes($0, name) } }
-  }
+  package static func canSign(_ payload: JSONValue) -> Bool { CustomPayload.canSign(payload) }
 }
 
 /// The service's answer to an app.
@@ -61,12 +53,16 @@ extension Fleet {
       presented = try PresentedEvidence(evidence, by: nil, development: wishes.development)
     } catch {
       if case .cryptography = error { throw .cryptography }
-      return .refused(Refusal(reasons: [.notEvidence], code: nil))
+      return .refused(.notEvidence)
     }
     return try transaction { (session) throws(FleetFault) in
       let keys = try self.keys(in: session)
       switch try self.appraise(presented, with: keys, in: session) {
-      case .refused(let refusal): return .refused(refusal)
+      case .refused(let refusal, let hostID):
+        guard let code = refusal.code, let hostID,
+          let decoy = try self.decoy(wishes, code, hostID, of: presented, with: keys, in: session)
+        else { return .refused(refusal) }
+        return .fetched(decoy)
       case .approved(let app):
         if let refusal = Self.refusal(of: wishes, with: keys) {
           try session.count(refusal)
@@ -103,12 +99,21 @@ extension Fleet {
     if wishes.strings { strings = try secureStrings(in: session) }
     var messageKey: String?
     if keys.policy.features.messageSigning { messageKey = try keys.messageKey().withBytes { paddedBase64($0) } }
-    return .object([
+    return Self.body(
+      token: token, custom: custom, strings: strings, messageKey: messageKey, app.code, app.hostID, keys.apps)
+  }
+
+  /// The body of every answer.
+  static func body(
+    token: (text: String, expires: UInt64)?, custom: String? = nil, strings: JSONValue = .null, messageKey: String?,
+    _ code: BoundedText<16>, _ hostID: HostID, _ apps: AttestedAppSettings
+  ) -> JSONValue {
+    .object([
       ("token", token.map { .string($0.text) } ?? .null), ("expires", token.map { .integer($0.expires) } ?? .null),
       ("custom", custom.map { .string($0) } ?? .null), ("strings", strings),
-      ("message_key", messageKey.map { .string($0) } ?? .null), ("arc", .string(app.code.description)),
-      ("did", .string(paddedBase64(app.hostID.bytes))), ("configuration", .integer(keys.apps.revision)),
-      ("force_pins", .integer(keys.apps.forcedPins)),
+      ("message_key", messageKey.map { .string($0) } ?? .null), ("arc", .string(code.description)),
+      ("did", .string(paddedBase64(hostID.bytes))), ("configuration", .integer(apps.revision)),
+      ("force_pins", .integer(apps.forcedPins)),
     ])
   }
 
@@ -116,21 +121,19 @@ extension Fleet {
   private static func token(
     for domain: APIDomain, hash: Digest?, to app: borrowing ApprovedApp, with keys: FleetKeys, now: UInt64
   ) throws(FleetFault) -> (String, UInt64) {
-    let version = app.approval.version
-    let expires = now + domain.lifetime
-    var claims: [(String, JSONValue)] = [
-      ("iss", .string(keys.policy.attestationIssuer.description)), ("iat", .integer(now)), ("exp", .integer(expires)),
-      ("aud", .string(domain.audience.description)), ("did", .string(paddedBase64(app.hostID.bytes))),
-      ("arc", .string(app.code.description)), ("sub", .string(app.approval.subject.description)),
-      ("ver", .array([version.major, version.minor, version.patch].map { .integer($0) })),
-    ]
-    if let hash { claims.append(("pay", .string(paddedBase64(hash.bytes)))) }
-    if app.isDevelopment { claims.append(("dev", .bool(true))) }
+    let claims = AppTokenClaims(
+      hostID: app.hostID, code: app.code, subject: app.approval.subject, version: app.approval.version, hash: hash,
+      isDevelopment: app.isDevelopment
+    ).json(for: domain, from: keys.policy, now: now)
     switch domain.algorithm {
-    case .es256: return (try CompactToken.signed(.object(claims), as: .app, by: keys.appTokens), expires)
+    case .es256:
+      return (try CompactToken.signed(claims, as: .app, by: try keys.appKey(at: now).key), now + domain.lifetime)
     case .hs256:
+      let epoch = keys.apps.domainEpoch(domain.name)
       return (
-        try CompactToken.signed(.object(claims), as: .app, sharedKey: try keys.domainKey(domain.name)), expires
+        try CompactToken.signed(
+          claims, as: .app, sharedKey: try keys.domainKey(domain.name, epoch: epoch), epoch: epoch),
+        now + domain.lifetime
       )
     }
   }
@@ -146,8 +149,8 @@ extension Fleet {
     ]
     if app.isDevelopment { claims.append(("dev", .bool(true))) }
     // The names of the payload are others, so no claim can be set twice.
-    let chosen = (payload.members ?? []).filter { name, _ in !FetchWishes.reservedClaims.contains(name) }
-    return try CompactToken.signed(.object(chosen + claims), as: .custom, by: keys.appTokens)
+    let chosen = (payload.members ?? []).filter { name, _ in !CustomPayload.reservedClaims.contains(name) }
+    return try CompactToken.signed(.object(chosen + claims), as: .custom, by: try keys.appKey(at: now).key)
   }
 }
 
@@ -173,14 +176,14 @@ extension Fleet {
         ("domains", .object(domains)), ("pins", .object(pins)), ("force_pins", .integer(keys.apps.forcedPins)),
         ("features", .object(keys.policy.features.members)),
       ]
-      return try CompactToken.signed(.object(claims), as: .configuration, by: keys.appTokens)
+      return try CompactToken.signed(.object(claims), as: .configuration, by: keys.configurationKey)
     }
   }
 
-  /// The public key of the tokens and the configuration for apps, with its id.
-  package func appTokenKey() throws(FleetFault) -> (id: KeyID, point: P256Point) {
+  /// The public key of the configuration for apps, with its id. It also signed tokens until the first rotation.
+  package func configurationKey() throws(FleetFault) -> (id: KeyID, point: P256Point) {
     try read { (session) throws(FleetFault) in
-      let point = try self.keys(in: session).appTokens.publicPoint
+      let point = try self.keys(in: session).configurationKey.publicPoint
       var cryptography = OpenSSLCryptography()
       do throws(CryptographyFailure) { return (try keyID(of: point, using: &cryptography), point) } catch {
         throw .cryptography

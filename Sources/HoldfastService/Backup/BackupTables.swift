@@ -45,7 +45,7 @@ extension BackupTable {
       // The key may have been replaced or removed after the backup.
       case .developmentKey: row[1] = .bytes([])
       // Raised for every service: see `cutOff`.
-      case .configuration, .messageEpoch, .forcedPins: break
+      case .configuration, .messageEpoch, .forcedPins, .postureRules: break
       }
     },
     BackupTable(
@@ -276,6 +276,26 @@ extension BackupTable {
       insert: """
         INSERT INTO code_statements (code, app_properties, system_id, system_version, user_property, seen)
         VALUES ($1, $2, $3, $4, $5, $6)
+        """),
+    BackupTable(
+      "domain_secrets", since: 5, key: [0], start: [.text("")],
+      page: """
+        SELECT name, epoch, changed FROM domain_secrets
+        WHERE name > $1 ORDER BY name LIMIT $2
+        """,
+      insert: """
+        INSERT INTO domain_secrets (name, epoch, changed)
+        VALUES ($1, $2, $3)
+        """),
+    BackupTable(
+      "image_makers", since: 5, key: [0], start: [.bytes([])],
+      page: """
+        SELECT digest, maker, maker_key FROM image_makers
+        WHERE digest > $1 ORDER BY digest LIMIT $2
+        """,
+      insert: """
+        INSERT INTO image_makers (digest, maker, maker_key)
+        VALUES ($1, $2, $3)
         """),
   ]
 

@@ -55,6 +55,13 @@ struct ApprovedApp: ~Copyable {
 /// The outcome of an appraisal.
 enum AppraisalOutcome: ~Copyable {
   case approved(ApprovedApp)
+  /// The second value is the host of the app, where the evidence is authentic.
+  case refused(Refusal, HostID?)
+}
+
+/// The outcome of a check of who made evidence.
+enum AuthenticationOutcome {
+  case authentic(HostID, BoundedText<16>)
   case refused(Refusal)
 }
 
@@ -69,9 +76,11 @@ extension Fleet {
       try session.sealedReleaseKeys(submitted.releaseID), try session.approvedImage(submitted.image),
       try session.appraisal(of: submitted.salt)
     )
-    guard let sealed = try sealed.found() else { return try unauthentic(.unknownProofKey, in: session) }
+    guard let sealed = try sealed.found() else { return .refused(try unauthentic(.unknownProofKey, in: session), nil) }
     let release = try serviceKey.releaseKeys(submitted.releaseID, sealed)
-    guard let evidence = submitted.authentic(with: release) else { return try unauthentic(.notAuthentic, in: session) }
+    guard let evidence = submitted.authentic(with: release) else {
+      return .refused(try unauthentic(.notAuthentic, in: session), nil)
+    }
     let (hostID, code) = try keys.withSigner { (signer) throws(FleetFault) in
       try Self.identify(evidence, signer.account)
     }
@@ -106,14 +115,14 @@ extension Fleet {
       try session.record(
         refusal, at: presented.presenter.isEmpty ? "fetch" : "attest", device: DeviceID(presented.presenter.span),
         prover: hostID, image: evidence.image)
-      return .refused(refusal)
+      return .refused(refusal, hostID)
     }
     let isRevoked = try session.remember(hostID)
     // An attestation for a device is refused when its token is asked for, with what else is known then.
     if presented.presenter.isEmpty, try isRevoked.found() ?? true {
       let refusal = Refusal(reasons: [.revokedProver], code: code)
       try session.record(refusal, at: "fetch", device: nil, prover: hostID, image: evidence.image)
-      return .refused(refusal)
+      return .refused(refusal, hostID)
     }
     return .approved(
       ApprovedApp(
@@ -121,12 +130,38 @@ extension Fleet {
         isDevelopment: isDevelopment))
   }
 
-  private func unauthentic(_ reason: AttestationRefusal, in session: FleetSession) throws(FleetFault)
-    -> AppraisalOutcome
-  {
+  /// Checks that fresh evidence is that of an app of a registered release, whether the app is approved or not.
+  func authenticate(
+    _ presented: PresentedEvidence, with keys: FleetKeys, in session: FleetSession
+  ) throws(FleetFault) -> AuthenticationOutcome {
+    let submitted = presented.submitted
+    let (sealed, appraisal) = (
+      try session.sealedReleaseKeys(submitted.releaseID), try session.appraisal(of: submitted.salt)
+    )
+    guard let sealed = try sealed.found() else { return .refused(try unauthentic(.unknownProofKey, in: session)) }
+    let release = try serviceKey.releaseKeys(submitted.releaseID, sealed)
+    guard let evidence = submitted.authentic(with: release) else {
+      return .refused(try unauthentic(.notAuthentic, in: session))
+    }
+    let (hostID, code) = try keys.withSigner { (signer) throws(FleetFault) in
+      try Self.identify(evidence, signer.account)
+    }
+    let (earlier, created) = (try appraisal.found(), evidence.configuration.created)
+    let isFresh =
+      earlier != nil || max(session.now, created) - min(session.now, created) <= Evidence.freshnessSeconds
+    guard isFresh, keys.knows(baselineOf: created, firstSeen: earlier?.firstSeen) else {
+      return .refused(Refusal(reasons: [RefusalReason(.notFresh)], code: code))
+    }
+    guard try session.admits(presented, earlier) else {
+      return .refused(Refusal(reasons: [RefusalReason(.repeated)], code: code))
+    }
+    return .authentic(hostID, code)
+  }
+
+  private func unauthentic(_ reason: AttestationRefusal, in session: FleetSession) throws(FleetFault) -> Refusal {
     let refusal = Refusal(reasons: [RefusalReason(reason)], code: nil)
     try session.count(refusal.reasons)
-    return .refused(refusal)
+    return refusal
   }
 
   private static func identify(

@@ -51,7 +51,7 @@ extension Fleet {
       presented = try PresentedEvidence(evidence, by: device.deviceID, development: wishes.development)
     } catch {
       if case .cryptography = error { throw .cryptography }
-      return .refused(Refusal(reasons: [.notEvidence], code: nil))
+      return .refused(.notEvidence)
     }
     return try transaction { (session) throws(FleetFault) in
       let keys = try self.keys(in: session)
@@ -62,7 +62,7 @@ extension Fleet {
         audience = domain.audience
       }
       switch try self.appraise(presented, with: keys, in: session) {
-      case .refused(let refusal): return .refused(refusal)
+      case .refused(let refusal, _): return .refused(refusal)
       case .approved(let app):
         return .attested(
           try keys.withSigner { (signer) throws(FleetFault) in

@@ -145,7 +145,8 @@ private struct Issuing {
     do throws(TokenWritingFault) {
       return try signedTerms(
         of: token.bytes, id, subject: attested.app.subject, version: attested.app.version, from: keys.policy.issuer,
-        conditions: keys.policy.conditions, now: session.now, key: &key)
+        conditions: keys.policy.conditions(of: attested.app.subject, attested.app.version, for: device.deviceID),
+        now: session.now, key: &key)
     } catch { throw error == .cryptography ? .cryptography : .corrupt }
   }
 

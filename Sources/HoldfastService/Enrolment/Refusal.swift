@@ -54,6 +54,7 @@ extension RefusalReason {
   static let developmentKey = RefusalReason(
     "developmentKey", "The development code does not belong to this evidence and the present development key.")
   static let notEvidence = RefusalReason("notEvidence", "These bytes are not evidence of an app.")
+  static let unknownToken = RefusalReason("unknownToken", "This host has no such token.")
   static let anotherDevice = RefusalReason("anotherDevice", "The app was attested for another device.")
   static let unknownDevice = RefusalReason("unknownDevice", "The device is not registered.")
   static let anotherKey = RefusalReason("anotherKey", "The device is registered with another key.")
@@ -105,6 +106,9 @@ package struct Refusal: Sendable, Equatable {
   package let reasons: [RefusalReason]
   /// The attestation response code; nil where the evidence is not authentic.
   package let code: BoundedText<16>?
+
+  /// The refusal of bytes that are no evidence.
+  static let notEvidence = Refusal(reasons: [.notEvidence], code: nil)
 }
 
 extension FleetSession {

@@ -88,13 +88,21 @@ extension Fleet {
     }
   }
 
-  /// Makes the key that signs tokens for apps. Its record has a fixed id, so that there is only one.
-  private static func freshAppTokenKey(
-    _ serviceKey: borrowing ServiceKey, _ random: inout SystemRandom
+  /// The id of the first key for apps, which is fixed, so that there is only one.
+  static let firstAppKeyID = Array(KeyPurpose.appTokens.rawValue.utf8)
+
+  /// Makes a key that signs tokens for apps.
+  ///
+  /// - Parameter isFirst: Whether it is the one that signs the configuration for apps too.
+  static func freshAppTokenKey(
+    _ serviceKey: borrowing ServiceKey, _ random: inout SystemRandom, isFirst: Bool = true
   ) throws(CryptographyFailure) -> SealedKey {
     let key = try P256PrivateKey()
-    return try key.scalar().withBytes { (scalar) throws(CryptographyFailure) in
-      try sealed(scalar, as: .appTokens, id: Array(KeyPurpose.appTokens.rawValue.utf8), serviceKey, &random)
+    var cryptography = OpenSSLCryptography()
+    var id: [UInt8] = []
+    id.append(try keyID(of: key.publicPoint, using: &cryptography).bytes)
+    return try key.scalar().withBytes { [id] (scalar) throws(CryptographyFailure) in
+      try sealed(scalar, as: .appTokens, id: isFirst ? firstAppKeyID : id, serviceKey, &random)
     }
   }
 
@@ -103,7 +111,7 @@ extension Fleet {
   func makeAppTokenKeyIfMissing() throws(FleetFault) {
     let isMissing = try read { (session) throws(FleetFault) in
       try session.row(
-        "SELECT id FROM keys WHERE purpose = $1", .text(KeyPurpose.appTokens.rawValue)) == nil
+        "SELECT id FROM keys WHERE id = $1", .bytes(Self.firstAppKeyID)) == nil
     }
     guard isMissing else { return }
     var random = SystemRandom()

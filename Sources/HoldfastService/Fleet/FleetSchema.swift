@@ -88,5 +88,10 @@ package enum FleetSchema {
       code TEXT PRIMARY KEY, app_properties TEXT NOT NULL, system_id TEXT, system_version TEXT, user_property TEXT,
       seen INTEGER NOT NULL);
     """,
+    """
+    CREATE TABLE domain_secrets (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, changed INTEGER NOT NULL);
+    CREATE TABLE image_makers (
+      digest BLOB PRIMARY KEY REFERENCES images (digest), maker TEXT NOT NULL, maker_key BLOB NOT NULL);
+    """,
   ]
 }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The keys and the policy of a service, read from the database at one revision. Any number of threads may use them at once.
 final class FleetKeys: Sendable {
-  /// A key that signs measurement tokens.
+  /// A key that signs measurement tokens, or tokens for apps.
   struct Issuer: Sendable {
     let id: KeyID
     let key: MemorySigningKey
@@ -22,19 +22,21 @@ final class FleetKeys: Sendable {
   let restored: UInt64?
   /// The keys that sign, or will sign, in the order of ``Issuer/active``.
   let issuers: [Issuer]
-  /// The key that signs tokens and the configuration for apps.
-  let appTokens: MemorySigningKey
+  /// The key that signs the configuration for apps, which are built with its public half. It is the first one for their tokens.
+  let configurationKey: MemorySigningKey
+  /// The keys that sign tokens for apps, in the order of ``Issuer/active``.
+  let appKeys: [Issuer]
   /// The settings of operators for apps.
   let apps: AttestedAppSettings
   private let signer: Mutex<AttestationSigner>
   private let opener: Mutex<AttestationOpener>
 
   init(
-    revision: UInt64, policy: ServicePolicy, restored: UInt64?, issuers: [Issuer], appTokens: MemorySigningKey,
-    apps: AttestedAppSettings, account: borrowing SecretBytes, encryption: borrowing SecretBytes
+    revision: UInt64, policy: ServicePolicy, restored: UInt64?, issuers: [Issuer], configurationKey: MemorySigningKey,
+    appKeys: [Issuer], apps: AttestedAppSettings, account: borrowing SecretBytes, encryption: borrowing SecretBytes
   ) throws(FleetFault) {
     (self.revision, self.policy, self.restored, self.issuers) = (revision, policy, restored, issuers)
-    (self.appTokens, self.apps) = (appTokens, apps)
+    (self.configurationKey, self.appKeys, self.apps) = (configurationKey, appKeys, apps)
     do throws(JOSEFault) {
       signer = Mutex(
         AttestationSigner(
@@ -69,6 +71,12 @@ final class FleetKeys: Sendable {
 
   /// Returns the key that signs measurement tokens at a time; nil before the first one is active.
   func issuer(at now: UInt64) -> Issuer? { issuers.last { $0.active <= now } }
+
+  /// Returns the key that signs tokens for apps at a time.
+  func appKey(at now: UInt64) throws(FleetFault) -> Issuer {
+    guard let key = appKeys.last(where: { $0.active <= now }) ?? appKeys.first else { throw .corrupt }
+    return key
+  }
 }
 
 extension FleetSession {
@@ -85,29 +93,37 @@ extension FleetSession {
     let policy: ServicePolicy
     do throws(ServicePolicyFault) { policy = try ServicePolicy(json: json) } catch { throw .corrupt }
     var issuers: [FleetKeys.Issuer] = []
+    var appKeys: [FleetKeys.Issuer] = []
+    var configurationKey: MemorySigningKey?
     var others: [KeyPurpose: (id: [UInt8], sealed: [UInt8])] = [:]
     for row in try rows("SELECT id, purpose, sealed, active FROM keys WHERE retired IS NULL ORDER BY active, added") {
       let (id, name, sealed, active) = try decoding { () throws(SQLFault) in
         (try row.bytes(0), try row.text(1), try row.bytes(2), try row.unsigned(3))
       }
       guard let purpose = KeyPurpose(rawValue: name) else { throw .corrupt }
-      guard purpose == .issuer else {
+      guard purpose == .issuer || purpose == .appTokens else {
         others[purpose] = (id, sealed)
         continue
       }
-      guard let keyID = KeyID(id.span) else { throw .corrupt }
-      let key = try Self.signingKey((id, sealed), as: .issuer, with: serviceKey)
-      issuers.append(FleetKeys.Issuer(id: keyID, key: key, active: active))
+      let key = try Self.signingKey((id, sealed), as: purpose, with: serviceKey)
+      if id == Fleet.firstAppKeyID { configurationKey = key }
+      var cryptography = OpenSSLCryptography()
+      let publicID: KeyID
+      do throws(CryptographyFailure) { publicID = try keyID(of: key.publicPoint, using: &cryptography) } catch {
+        throw .cryptography
+      }
+      let opened = FleetKeys.Issuer(id: publicID, key: key, active: active)
+      if purpose == .issuer { issuers.append(opened) } else { appKeys.append(opened) }
     }
     guard let account = others[.account], let encryption = others[.attestationEncryption] else { throw .corrupt }
-    guard let appTokens = others[.appTokens] else { throw .corrupt }
+    guard let configurationKey else { throw .corrupt }
     var restored: UInt64?
     if let row = try self.row("SELECT revision FROM settings WHERE name = 'restored'") {
       restored = try decoding { () throws(SQLFault) in try row.unsigned(0) }
     }
     return try FleetKeys(
       revision: revision, policy: policy, restored: restored, issuers: issuers,
-      appTokens: try Self.signingKey(appTokens, as: .appTokens, with: serviceKey), apps: try appSettings(),
+      configurationKey: configurationKey, appKeys: appKeys, apps: try appSettings(),
       account: try Self.opened(account, as: .account, with: serviceKey),
       encryption: try Self.opened(encryption, as: .attestationEncryption, with: serviceKey))
   }

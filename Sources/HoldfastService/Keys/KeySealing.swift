@@ -87,7 +87,8 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
   case issuer
   /// The keys of a release: measurement proof key (16 bytes) ‖ evidence key (32 bytes).
   case release
-  /// The key that signs app tokens, custom tokens and the configuration for apps, a P-256 scalar of 32 bytes. It is no issuer key.
+  /// A key that signs app tokens and custom tokens, a P-256 scalar of 32 bytes; the first one also signs the configuration for apps.
+  /// It is no issuer key.
   case appTokens = "app-tokens"
   /// The development key, 16 bytes, in the table of settings.
   case development

@@ -71,7 +71,8 @@ extension PublicOperation {
       Schema.Property("domain", .domainName, "The API domain for which the app wants a token."),
       Schema.Property("hash", .digest, "SHA-256 of the app's data, the claim pay of the token."),
       Schema.Property(
-        "payload", .openObject(without: FetchWishes.reservedClaims), "The claims of a custom token, at most 4096 bytes."
+        "payload", .openObject(without: CustomPayload.reservedClaims),
+        "The claims of a custom token, at most 4096 bytes and 14 levels."
       ),
       Schema.Property("strings", .flag, "Whether the app wants the secure strings."),
       development,
@@ -100,8 +101,41 @@ extension PublicOperation {
 
   package static let appTokenKeys = PublicOperation(
     name: "appTokenKeys", method: .get, path: "/.well-known/app-tokens.json",
-    summary: "Lists the public key of app tokens, custom tokens and the configuration, as a JWK Set (RFC 7517 §5).",
-    body: nil, answers: [Answer(status: 200, summary: "The key.", schema: .appKeySet)], problems: [])
+    summary: "Lists the public keys of app tokens, custom tokens and the configuration, as a JWK Set (RFC 7517 §5).",
+    body: nil, answers: [Answer(status: 200, summary: "The keys.", schema: .appKeySet)], problems: [])
+
+  private static let ownToken = [
+    Schema.Property("evidence", .base64(byteLimit: evidenceLimit), required: true, "Fresh evidence of the app."),
+    Schema.Property("token", .hexadecimal(digitCount: 32), required: true, "The id of the measurement token."),
+  ]
+
+  private static let standing: [Schema.Property] = [
+    Schema.Property("token", .hexadecimal(digitCount: 32), required: true, "The id of the measurement token."),
+    Schema.Property("status", .choice(TokenStanding.Status.allCases.map(\.rawValue)), required: true, "Its state."),
+    Schema.Property("expires", .time, required: true, "The end of its validity."),
+  ]
+
+  package static let enrolment = PublicOperation(
+    name: "enrolment", method: .post, path: "/v1/enrolment",
+    summary: "Shows a prover the state of its measurement token, with the terms of the present policy.", body: ownToken,
+    answers: [
+      Answer(
+        status: 200, summary: "The state of the token.",
+        schema: .object(
+          standing + [
+            Schema.Property("terms", .text(1...50_000), "The terms of a valid token, where the policy has conditions.")
+          ]))
+    ], problems: [403])
+
+  package static let leave = PublicOperation(
+    name: "leave", method: .post, path: "/v1/leave",
+    summary: "Records that a prover removed its enrolment: its measurement token is revoked.", body: ownToken,
+    answers: [Answer(status: 200, summary: "The state of the token.", schema: .object(standing))], problems: [403])
+
+  package static let postureRules = PublicOperation(
+    name: "postureRules", method: .get, path: "/v1/posture-rules",
+    summary: "Returns the newest rules about the posture of provers, signed by the issuer.", body: nil,
+    answers: [Answer(status: 200, summary: "A compact JWS.", schema: nil, type: "application/jwt")], problems: [404])
 
   package static let token = PublicOperation(
     name: "token", method: .post, path: "/v1/tokens",
@@ -160,7 +194,8 @@ extension PublicOperation {
 
   /// All operations.
   package static let all = [
-    attest, token, requestState, fetch, configuration, keys, appTokenKeys, health, readiness, metrics, export,
+    attest, token, requestState, enrolment, leave, postureRules, fetch, configuration, keys, appTokenKeys, health,
+    readiness, metrics, export,
   ]
 }
 
@@ -192,6 +227,13 @@ extension Schema {
   ])
 
   fileprivate static let appKeySet = Schema.object([
-    Property("keys", .array(.object(publicKey), count: 1...1), required: true, "The key.")
+    Property(
+      "keys",
+      .array(
+        .object(
+          publicKey + [
+            Property("active", .time, required: true, "The time from which the key signs tokens."),
+            Property("configuration", .flag, required: true, "Whether the key signs the configuration."),
+          ]), count: 1...1000), required: true, "The keys, in the order in which they sign.")
   ])
 }

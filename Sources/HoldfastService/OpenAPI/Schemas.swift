@@ -46,14 +46,7 @@ extension Schema {
       Property("message_signing", .flag, "Whether attested apps get the key for messages."),
       Property(
         "offline_seconds", .integer(1...(10 * 366 * 86_400)), "The time for which a prover may be offline."),
-      Property(
-        "settings",
-        .object([
-          Property("type", .choice(AppSettings.Kind.allCases.map(\.rawValue)), required: true, "Their kind."),
-          // Whole groups of three bytes, so that the longest text of the schema is not too long.
-          Property(
-            "value", .base64(byteLimit: AppSettings.maximumByteCount / 3 * 3), required: true, "Their bytes."),
-        ]), "Settings for the app."),
+      Property("settings", .settings, "Settings for the app."),
       Property(
         "compliance",
         .array(
@@ -71,7 +64,29 @@ extension Schema {
               "action", .choice(ComplianceRule.Action.allCases.map(\.rawValue)), required: true,
               "What happens with the others."),
           ]), count: 0...ComplianceRule.maximumCount), "Rules about versions."),
+      Property("decoy_tokens", .flag, "Whether a refused app gets a token that no backend accepts."),
+      Property(
+        "settings_for",
+        .array(
+          .object(scope + [Property("settings", .settings, required: true, "The settings.")]),
+          count: 0...ScopedSettings.maximumCount),
+        "Settings of some tokens, in place of the others: those for a device, else those of a version, else those of an app."
+      ),
     ]))
+
+  /// The tokens that settings are for: app, device or both.
+  static let scope = [
+    Property("app", .text(1...64), "The only app, as its image was approved."),
+    Property("version", .version, "The only version of the app."),
+    Property("device", .hexadecimal(digitCount: 32), "The only device."),
+  ]
+
+  /// Settings for the app.
+  static let settings = Schema.object([
+    Property("type", .choice(AppSettings.Kind.allCases.map(\.rawValue)), required: true, "Their kind."),
+    // Whole groups of three bytes, so that the longest text of the schema is not too long.
+    Property("value", .base64(byteLimit: AppSettings.maximumByteCount / 3 * 3), required: true, "Their bytes."),
+  ])
 
   /// A DNS name in lower case, which is checked later.
   static let domainName = Schema.text(1...253)
@@ -121,6 +136,7 @@ extension Schema {
         "All reasons of a refusal, or the state that does not permit a change."),
       Property("arc", .nullable(.text(1...16)), required: true, "The attestation response code."),
       Property("request_id", .text(1...64), required: true, "The id of the request in the log."),
+      Property("help", .text(1...255), "Whom to ask for help, in a refusal, where the operator says so."),
     ]))
 }
 

@@ -33,6 +33,8 @@ struct ServiceConfiguration: Sendable, Equatable {
   var hasConsole = true
   /// The seconds after which an operator has to sign in to the console again.
   var sessionSeconds: UInt64 = 8 * 3600
+  /// A text that tells people whom to ask for help, in each refusal; nil for none.
+  var help: String?
   /// The least severe log entries that are written.
   var logLevel = "info"
 
@@ -73,6 +75,13 @@ struct ServiceConfiguration: Sendable, Equatable {
       }
       logLevel = level
     }
+    if let member = json.member("help"), member.value != .null {
+      let text = try member.text(byteCounts: 1...255)
+      guard haveSameBytes(text, text.printable) else {
+        throw member.mistake(.form("a text without control characters"))
+      }
+      help = text
+    }
     guard (certificate == nil) == (key == nil) else {
       throw JSONMistake(at: [.member(certificate == nil ? "certificate" : "key")], expected: .presence)
     }
@@ -93,6 +102,7 @@ struct ServiceConfiguration: Sendable, Equatable {
       ("maximum_connections", .integer(maximumConnections)), ("idle_seconds", .integer(idleSeconds)),
       ("body_seconds", .integer(bodySeconds)), ("requests_per_minute", .integer(requestsPerMinute)),
       ("console", .bool(hasConsole)), ("session_seconds", .integer(sessionSeconds)), ("log_level", .string(logLevel)),
+      ("help", text(help)),
     ])
   }
 

@@ -66,6 +66,8 @@ struct ConsoleKind: Sendable {
       ["name", "audience", "algorithm", "lifetime", "protected", "measurement", "added"]),
     ConsoleKind("pins", "Pins", "Pin", ["id", "added"]),
     ConsoleKind("strings", "Secure strings", "Secure string", ["name", "changed"]),
+    ConsoleKind("app-keys", "Keys of app tokens", "Key of app tokens", ["id", "active", "configuration"]),
+    ConsoleKind("posture-rules", "Posture rules", "Posture rules", []),
     ConsoleKind("message-key", "Key for messages", "Key for messages", []),
     ConsoleKind("development-key", "Development key", "Development key", []),
     ConsoleKind(

@@ -29,7 +29,7 @@ struct FormField: Sendable {
     var view = FieldView(
       name: name, label: label, hint: hint, value: values.first ?? "", isRequired: isRequired)
     switch schema {
-    case .object: view.kind = .area
+    case .object, .map: view.kind = .area
     case .choice(let texts):
       view.kind = .choice
       view.options = [OptionView(text: "", label: "any", isSelected: view.value.isEmpty)]
@@ -61,7 +61,7 @@ struct FormField: Sendable {
     case .array(.text, _): return property.summary + " With commas between them." + optional
     case .time: return property.summary + " In UTC." + optional
     case .hexadecimal where name == "device": return property.summary + " Its id or its label." + optional
-    case .object: return property.summary + " JSON."
+    case .object, .map: return property.summary + " JSON."
     default: return property.summary + optional
     }
   }
@@ -79,7 +79,7 @@ struct FormField: Sendable {
     case .array(.text, _): return .array(Self.items(text, ",").map { .string($0) })
     case .array(.integer, _):
       return .array(Self.items(text, ".").map { part in UInt64(part).map { .integer($0) } ?? .string(part) })
-    case .object:
+    case .object, .map:
       let bytes = Array(text.utf8)
       do throws(JSONMistake) { return try JSONMember(parsing: bytes).value } catch { throw .mistake(error) }
     case .hexadecimal where name == "device":

@@ -20,6 +20,8 @@ struct Problem: Error, Sendable {
   var code: String?
   /// The seconds after which the request may be made again.
   var retrySeconds: Int?
+  /// The text that tells people whom to ask for help.
+  var help: String?
   /// The methods that the path has, for 405.
   var allowedMethods: [String] = []
 
@@ -38,12 +40,14 @@ struct Problem: Error, Sendable {
 
   /// The document, with the id under which the log has the request.
   func document(requestID: String) -> [UInt8] {
-    JSONValue.object([
-      ("type", .string("urn:holdfast:problem:\(type)")), ("title", .string(title)),
-      ("status", .integer(UInt64(status.code))), ("detail", detail.map { .string($0) } ?? .null),
-      ("reasons", .array(reasons.map { .string($0) })), ("arc", code.map { .string($0) } ?? .null),
-      ("request_id", .string(requestID)),
-    ]).compact()
+    JSONValue.object(
+      [
+        ("type", .string("urn:holdfast:problem:\(type)")), ("title", .string(title)),
+        ("status", .integer(UInt64(status.code))), ("detail", detail.map { .string($0) } ?? .null),
+        ("reasons", .array(reasons.map { .string($0) })), ("arc", code.map { .string($0) } ?? .null),
+        ("request_id", .string(requestID)),
+      ] + (help.map { [("help", .string($0))] } ?? [])
+    ).compact()
   }
 }
 

@@ -20,6 +20,9 @@ struct PublicRoutes: Sendable {
     routes.add(.attest) { request, _ in try await attest(request) }
     routes.add(.token) { request, _ in try await token(request) }
     routes.add(.requestState) { _, context in try await status(try context.parameters.require("id")) }
+    routes.add(.enrolment) { request, _ in try await standing(request, isLeaving: false) }
+    routes.add(.leave) { request, _ in try await standing(request, isLeaving: true) }
+    routes.add(.postureRules) { _, _ in try await postureRules() }
     routes.add(.fetch) { request, _ in try await fetch(request) }
     routes.add(.configuration) { _, _ in try await configuration() }
     routes.add(.keys) { _, _ in try await keys() }
@@ -28,13 +31,20 @@ struct PublicRoutes: Sendable {
     routes.add(.readiness) { _, _ in try await ready() }
   }
 
+  /// A refusal, with the text that tells people whom to ask for help.
+  private func refused(_ refusal: HoldfastService.Refusal) -> Problem {
+    var problem = Problem(refusal)
+    problem.help = service.configuration.help
+    return problem
+  }
+
   private func attest(_ request: Request) async throws -> Response {
     let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: .attest)
     let device = try body.device()
     let evidence = body.evidence
     let wishes = body.attestationWishes
     switch try await service.run({ fleet in try fleet.attest(evidence, for: device, wishes: wishes) }) {
-    case .refused(let refusal): throw Problem(refusal)
+    case .refused(let refusal): throw refused(refusal)
     case .unavailable(let refusal): throw Problem(refusal, code: nil)
     case .attested(let attestation):
       return Response(
@@ -51,7 +61,7 @@ struct PublicRoutes: Sendable {
     let evidence = body.evidence
     let wishes = try body.fetchWishes()
     switch try await service.run({ fleet in try fleet.fetch(evidence, wishes: wishes) }) {
-    case .refused(let refusal): throw Problem(refusal)
+    case .refused(let refusal): throw refused(refusal)
     case .unavailable(let refusal, let code): throw Problem(refusal, code: code.description)
     case .fetched(let answer): return Response(.ok, answer)
     }
@@ -78,7 +88,7 @@ struct PublicRoutes: Sendable {
         attestation: attestation, for: device, hash: hash, invitation: invitation, wishes: wishes)
     }
     switch answer {
-    case .refused(let refusal): throw Problem(refusal)
+    case .refused(let refusal): throw refused(refusal)
     case .waiting(let id):
       return Response(
         .accepted, .object([("request", .string(hexadecimal(id))), ("status", .string("waiting"))]),
@@ -108,6 +118,35 @@ struct PublicRoutes: Sendable {
     return Response(.ok, .object(members), headers: headers)
   }
 
+  private func standing(_ request: Request, isLeaving: Bool) async throws -> Response {
+    let operation = isLeaving ? PublicOperation.leave : .enrolment
+    let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: operation)
+    let evidence = body.evidence
+    guard let token = body.tokenID else { throw Problem.notFound }
+    let answer = try await service.run { fleet in
+      try isLeaving ? fleet.leave(evidence, token: token) : fleet.standing(evidence, of: token)
+    }
+    switch answer {
+    case .refused(let refusal): throw refused(refusal)
+    case .known(let standing):
+      return Response(
+        .ok,
+        .object(
+          [
+            ("token", .string(hexadecimal(standing.token))), ("status", .string(standing.status.rawValue)),
+            ("expires", .integer(standing.expires)),
+          ] + (standing.terms.map { [("terms", .string(String(decoding: $0, as: UTF8.self)))] } ?? [])))
+    }
+  }
+
+  /// Source: RFC 7519 §10.3.1 for the media type.
+  private func postureRules() async throws -> Response {
+    guard let text = try await service.run({ fleet in try fleet.postureRules()?.text }) else { throw Problem.notFound }
+    return Response(
+      status: .ok, headers: [.contentType: "application/jwt", .cacheControl: "no-cache"],
+      body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+  }
+
   private func keys() async throws -> Response {
     let keys = try await service.run { fleet in
       try fleet.issuerKeys().map { key in Self.jwk(key.point, key.id, [("active", .integer(key.active))]) }
@@ -116,8 +155,13 @@ struct PublicRoutes: Sendable {
   }
 
   private func appTokenKeys() async throws -> Response {
-    let key = try await service.run { fleet in try fleet.appTokenKey() }
-    return Self.keySet([Self.jwk(key.point, key.id)])
+    let keys = try await service.run { fleet in
+      try fleet.appTokenKeys().map { key in
+        Self.jwk(
+          key.point, key.id, [("active", .integer(key.active)), ("configuration", .bool(key.isForConfiguration))])
+      }
+    }
+    return Self.keySet(keys)
   }
 
   /// Source: RFC 7517 §5.
@@ -150,6 +194,9 @@ private struct Body {
   var evidence: [UInt8] { json["evidence"]?.text.flatMap { Schema.base64Bytes($0) } ?? [] }
 
   var attestation: [UInt8] { Array((json["attestation"]?.text ?? "").utf8) }
+
+  /// The id of a measurement token.
+  var tokenID: TokenID? { json["token"]?.text.flatMap { fixedBytes(hexadecimal: $0) } }
 
   var invitation: InvitationCode? { json["invitation"]?.text.flatMap { InvitationCode($0) } }
 

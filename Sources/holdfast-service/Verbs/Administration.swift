@@ -162,6 +162,10 @@ struct ApproveImage: AdministrationVerb {
     help: "The key file that the executable was built with; by default the key that everybody knows.",
     completion: .file())
   var proofKeys: String?
+  @Option(help: "The maker's manifest of the release, JSON.", completion: .file()) var manifest: String?
+  @Option(help: "The maker's signature of the manifest, as openssl dgst writes it.", completion: .file())
+  var signature: String?
+  @Option(help: "The maker's public key, in PEM.", completion: .file()) var maker: String?
   @OptionGroup var instance: InstanceOptions
   @Flag(help: "Print one JSON object.") var json = false
 
@@ -184,7 +188,27 @@ struct ApproveImage: AdministrationVerb {
       body: [
         ("digest", .string(hexadecimal(digest))), ("subject", .string(subject)),
         ("version", .array(numbers.map { .integer($0) })), ("root", .string(try root())),
-      ])
+      ] + (try signedManifest()))
+  }
+
+  private func signedManifest() throws(ServiceFailure) -> [(String, JSONValue)] {
+    guard let manifest, let signature, let maker else {
+      guard manifest == nil, signature == nil, maker == nil else {
+        throw ServiceFailure(.usage, "--manifest, --signature and --maker need each other")
+      }
+      return []
+    }
+    do throws(FileError) {
+      let text = String(
+        validating: try Files.readFile(at: manifest, limit: ReleaseManifest.maximumByteCount), as: UTF8.self)
+      let key = String(validating: try Files.readFile(at: maker, limit: 4096), as: UTF8.self)
+      var bytes: [UInt8] = []
+      bytes.append(asPaddedBase64: try Files.readFile(at: signature, limit: 72).span)
+      return [
+        ("manifest", .string(text ?? "")), ("signature", .string(String(decoding: bytes, as: UTF8.self))),
+        ("maker_key", .string(key ?? "")),
+      ]
+    } catch { throw ServiceFailure(error, hint: nil) }
   }
 
   /// The newest root in the key file, in hexadecimal digits.

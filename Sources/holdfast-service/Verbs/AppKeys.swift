@@ -25,6 +25,35 @@ extension SecretFileVerb {
   }
 }
 
+struct ListAppKeys: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the keys of tokens for apps that backends need.")
+
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall { OperationCall(name: "listAppKeys") }
+}
+
+struct RotateAppKey: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "rotate", abstract: "Make a new key of tokens for apps, which signs after a time.",
+    discussion: """
+      /.well-known/app-tokens.json has it at once, so that backends know it in time, and has the key before until its tokens have \
+      expired. The configuration for apps stays with the first key, with which apps are built.
+      """)
+
+  @Option(help: "The time until the key signs, such as 1h.") var after = "1h"
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    guard let now = SystemClock().unixSeconds() else { throw ServiceFailure(.fault, "there is no clock") }
+    return OperationCall(
+      name: "rotateAppKey", body: [("active", .integer(now + (try seconds(after, of: "--after"))))])
+  }
+}
+
 struct ShowMessageKey: AdministrationVerb {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show the number in the key for messages, without the key.")
@@ -123,7 +152,7 @@ struct InitialConfiguration: ServiceVerb {
     }
     let key: (id: KeyID, point: P256Point)
     let fleet = try instance.fleet(configuration)
-    do throws(FleetFault) { key = try fleet.appTokenKey() } catch { throw ServiceFailure(error) }
+    do throws(FleetFault) { key = try fleet.configurationKey() } catch { throw ServiceFailure(error) }
     let services = addresses.map(\.description).joined(separator: ",")
     var text = "holdfast-configuration:1?key=\(base64URL(key.point.bytes))&service=\(FormData.encoded(services))"
     if !pin.isEmpty { text += "&pin=\(FormData.encoded(pin.joined(separator: ",")))" }

@@ -47,12 +47,28 @@ struct DomainSecret: SecretFileVerb {
     discussion: "The file has 32 bytes, and only this user can read it. The log of changes names who wrote it.")
 
   @Argument(help: "The DNS name.") var name: String
+  @Flag(help: "Write the key that the next domain rotate brings, so that the backend knows it in time.") var next =
+    false
   @Option(help: "The file, which must not exist.", completion: .file()) var out: String
   @OptionGroup var instance: InstanceOptions
   @Flag(help: "Print one JSON object.") var json = false
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
-    OperationCall(name: "showDomainSecret", key: name)
+    OperationCall(name: "showDomainSecret", key: name, body: [("next", .bool(next))])
+  }
+}
+
+struct RotateDomain: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "rotate", abstract: "Replace the key of a domain's HS256 tokens, at once.",
+    discussion: "Give its backend the new key before: domain secret NAME --next --out FILE.")
+
+  @Argument(help: "The DNS name.") var name: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: "rotateDomain", key: name)
   }
 }
 

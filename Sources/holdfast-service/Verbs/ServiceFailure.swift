@@ -93,12 +93,21 @@ extension ServiceFailure {
       self.init(.usage, "that is no pin", hint: "a pin is sha256// and the base64 of 32 bytes, as curl takes it")
     case .conflict(.tooMany):
       self.init(
-        .refused, "there are as many as there may be: 64 domains, 16 pins of a domain, 256 strings; nothing was changed"
+        .refused,
+        "there are as many as there may be: 64 domains, 16 pins of a domain, 256 strings, 32 settings; nothing was changed"
       )
     case .conflict(.notShared):
       self.init(
         .refused, "the tokens of this domain are signed with ES256, whose public key is at /.well-known/app-tokens.json"
       )
+    case .conflict(.notNewer):
+      self.init(.refused, "the number of the rules must be above that of the present ones, which provers may have")
+    case .conflict(.anotherManifest):
+      self.init(.refused, "the maker's manifest does not name this executable with this name and version")
+    case .conflict(.manifestSignature):
+      self.init(
+        .malformed, "the signature of the manifest is not that of the maker's key",
+        hint: "openssl dgst -sha256 -sign maker.key -out release.sig release.json")
     case .conflict(.reservedSubject):
       self.init(.usage, "the name development belongs to apps that run with the development key")
     case .fleet(let fault): self.init(fault)

@@ -139,8 +139,10 @@ extension Failure {
   private static let reinstall = "install holdfast and holdfast-carrier of the same version"
 
   private static func hint(of failure: CarrierFailure) -> String? {
-    if let code = failure.responseCode { return "the service's operator finds the reasons by the code \(code)" }
-    return failure.requestID.map { "the service's operator finds the request in its log by \($0)" }
+    let hint =
+      failure.responseCode.map { "the service's operator finds the reasons by the code \($0)" }
+      ?? failure.requestID.map { "the service's operator finds the request in its log by \($0)" }
+    return [failure.help, hint].compactMap { $0 }.joined(separator: "; ")
   }
 }
 

@@ -23,6 +23,7 @@ struct PostureVerb: Verb {
       "holdfast posture",
       "holdfast posture --state phone --json",
       "holdfast posture --state phone --rules rules.jws --issuer service.json",
+      "holdfast posture --state phone --rules-from https://a.example",
       "holdfast posture --sign --nonce 000102030405060708090a0b0c0d0e0f",
       "holdfast posture --check statement.jws --of host.jwk --max-age 60",
     ])
@@ -32,6 +33,11 @@ struct PostureVerb: Verb {
 
   @Option(help: "Install these signed rules in the state folder; - is standard input.", completion: .file())
   var rules: String?
+
+  @Option(help: "Install the rules of an online service, one to eight URLs with commas between them.")
+  var rulesFrom: String?
+
+  @OptionGroup var calls: ServiceCallOptions
 
   @Option(
     help: "The issuer's public key, or the output of service show --json: for the first rules.", completion: .file())
@@ -71,7 +77,8 @@ struct PostureVerb: Verb {
     } else if key {
       try printKey()
     } else {
-      if let rules { try install(rules) }
+      if let rules { try install(try Input.read(rules, limit: 65_536)) }
+      if let rulesFrom, let state { try fetchRules(rulesFrom, state) }
       let (posture, verdict) = try look()
       if sign { try printStatement(posture, verdict) } else { report(posture, verdict) }
       try refuse(verdict)
@@ -82,9 +89,12 @@ struct PostureVerb: Verb {
     guard [sign, key, check != nil].count(where: { $0 }) <= 1 else {
       throw Failure(.usage, "--sign, --key and --check exclude each other")
     }
-    guard (rules == nil || state != nil) && (issuer == nil || rules != nil) else {
-      throw Failure(.usage, rules == nil ? "--issuer needs --rules" : "--rules needs the state folder, --state")
+    let hasRules = rules != nil || rulesFrom != nil
+    guard (!hasRules || state != nil) && (issuer == nil || hasRules) else {
+      throw Failure(.usage, !hasRules ? "--issuer needs --rules" : "--rules needs the state folder, --state")
     }
+    guard rules == nil || rulesFrom == nil else { throw Failure(.usage, "--rules and --rules-from exclude each other") }
+    if rulesFrom == nil { try calls.checkUnused(without: "--rules-from") }
     guard nonce == nil || sign || check != nil else { throw Failure(.usage, "--nonce needs --sign or --check") }
     guard (check == nil) == (of == nil) else { throw Failure(.usage, "--check and --of need each other") }
     guard check != nil || (maxAge == nil && proofKeys == nil) else {
@@ -93,7 +103,12 @@ struct PostureVerb: Verb {
     guard !key && check == nil || state == nil else { throw Failure(.usage, "--state has no use here") }
   }
 
-  private func install(_ file: String) throws(Failure) {
+  private func fetchRules(_ services: String, _ state: String) throws(Failure) {
+    let answer = try calls.ask(.postureRules, at: services, of: "--rules-from", state: state)
+    try install(Array((answer.text ?? "").utf8))
+  }
+
+  private func install(_ text: [UInt8]) throws(Failure) {
     guard let state else { return }
     var point: P256Point?
     if let issuer {
@@ -102,7 +117,6 @@ struct PostureVerb: Verb {
       }
       point = key
     }
-    let text = try Input.read(file, limit: 65_536)
     let installed = try writing(state) { (prover) throws(ProverError) in
       try prover.installPostureRules(text, issuer: point)
     }

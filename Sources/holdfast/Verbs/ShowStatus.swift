@@ -9,14 +9,18 @@ struct ShowStatus: Verb {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show the enrolments of a prover's state folder, and when they expire.",
     discussion: """
-      The command makes no connection. Only the device can read a token, so it shows the claims that the issuer reported \
+      Without --service, the command makes no connection. Only the device can read a token, so it shows the claims that the issuer reported \
       when it issued the token; nothing authenticates this report. An enrolment by an older version shows no claims. The \
       exit status is 0 even if a token has expired, and 2 if an enrolment is damaged or no device is enrolled. The time that \
       the issuer allows to be offline, rules about versions and settings come from its signed terms.
+
+      With --service, the online service is asked whether each token is still good, and its present terms are stored: settings \
+      change, and the time to be offline begins anew. The exit status is 1 if a token is no longer good.
       """,
     examples: [
       "holdfast status --state phone",
       "holdfast status --state phone --device lock.json --json",
+      "holdfast status --state phone --service https://a.example",
     ])
 
   @Option(help: "The prover's state folder, which enroll filled.", completion: .directory)
@@ -25,20 +29,71 @@ struct ShowStatus: Verb {
   @Option(help: "Show only this device, given by its id or its descriptor.", completion: .file())
   var device: String?
 
+  @Option(help: "The online service that is asked; one to eight URLs with commas between them.")
+  var service: String?
+
+  @OptionGroup var calls: ServiceCallOptions
   @OptionGroup var output: OutputOptions
+
+  static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
+    let standings = try ask(about: id)
     let states = try reading(state) { (prover) throws(ProverError) in try prover.status(device: id) }
     if output.json {
-      Console.result(.object([("devices", .array(states.map { $0.json { Failure($0, folder: state).message } }))]))
+      Console.result(.object([("devices", .array(states.map { json(of: $0, standings) }))]))
     } else {
-      for state in states { for line in lines(of: state) { Console.result(line) } }
+      for state in states { for line in lines(of: state, standings[state.device]) { Console.result(line) } }
     }
     for state in states {
       guard let failure = failure(of: state) else { continue }
       throw failure.afterResult()
     }
+    for (device, standing) in standings.sorted(by: { hexadecimal($0.key) < hexadecimal($1.key) }) where !standing.isGood
+    {
+      throw Failure(
+        .denied, "the token for device \(hexadecimal(device)) is no longer good: \(standing.status)",
+        hint: "enrol again, or ask the service's operator"
+      ).afterResult()
+    }
+  }
+
+  /// The answer of a service about one token.
+  private struct Standing {
+    let status: String
+    let changesSettings: Bool
+
+    var isGood: Bool { status == "valid" }
+  }
+
+  /// Asks the service about the tokens, and stores its terms.
+  private func ask(about id: DeviceID?) throws(Failure) -> [DeviceID: Standing] {
+    guard let service else {
+      try calls.checkUnused(without: "--service")
+      return [:]
+    }
+    var standings: [DeviceID: Standing] = [:]
+    for entry in try reading(state, { (prover) throws(ProverError) in try prover.status(device: id) }) {
+      guard case .success = entry.enrolment,
+        let answer = try calls.askAboutToken(.enrolment, for: entry.device, at: service, state: state)
+      else { continue }
+      var changes = false
+      if answer.status == "valid", let terms = answer.terms {
+        changes = try writing(state) { (prover) throws(ProverError) in try prover.renewTerms(terms, for: entry.device) }
+      }
+      standings[entry.device] = Standing(status: answer.status, changesSettings: changes)
+    }
+    return standings
+  }
+
+  private func json(of entry: EnrolmentState, _ standings: [DeviceID: Standing]) -> JSONValue {
+    let value = entry.json { Failure($0, folder: state).message }
+    guard let standing = standings[entry.device] else { return value }
+    let members: [(String, JSONValue)] = [
+      ("status", .string(standing.status)), ("settings_changed", .bool(standing.changesSettings)),
+    ]
+    return .object((value.members ?? []) + [("service", .object(members))])
   }
 
   private func failure(of entry: EnrolmentState) -> Failure? {
@@ -46,13 +101,16 @@ struct ShowStatus: Verb {
     return Failure(fault, folder: state)
   }
 
-  private func lines(of entry: EnrolmentState) -> [String] {
+  private func lines(of entry: EnrolmentState, _ standing: Standing?) -> [String] {
     var lines = ["device \(hexadecimal(entry.entry.device)): \(entry.summary)"]
     if case .success(let enrolment) = entry.enrolment {
       lines.append("  key id     \(hexadecimal(enrolment.descriptor.keyID))")
     }
     for (title, value) in (entry.report?.lines ?? []) + entry.termsLines {
       lines.append("  \(title + String(repeating: " ", count: 11 - title.count))\(value)")
+    }
+    if let standing {
+      lines.append("  service    \(standing.status)" + (standing.changesSettings ? ", with new settings" : ""))
     }
     if entry.entry.isOfOldLayout {
       lines.append("  files      in the state folder itself, where older versions put them")

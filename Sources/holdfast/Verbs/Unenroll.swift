@@ -7,12 +7,14 @@ struct Unenroll: Verb {
   static let configuration = CommandConfiguration(
     commandName: "unenroll", abstract: "Remove the enrolment of a device from a prover's state folder.",
     discussion: """
-      Nobody is told: to make tokens that were copied useless, revoke the device's generation at the service. The command asks \
-      first.
+      With --service, the online service is told before: it revokes the token, and its operators see that the prover left. If it \
+      cannot be told, the command warns and goes on. A device is offline and accepts a copied token until it expires or the \
+      device's generation is revoked. The command asks first.
       """,
     examples: [
       "holdfast unenroll --state phone --device lock.json",
       "holdfast unenroll --state phone --device lock.json --yes",
+      "holdfast unenroll --state phone --device lock.json --service https://a.example",
     ])
 
   @Option(help: "The prover's state folder, which enroll filled.", completion: .directory)
@@ -21,21 +23,47 @@ struct Unenroll: Verb {
   @Option(help: "The device: its id (32 hexadecimal digits) or its descriptor.", completion: .file())
   var device: String
 
+  @Option(help: "The online service that is told; one to eight URLs with commas between them.")
+  var service: String?
+
+  @OptionGroup var calls: ServiceCallOptions
+
   @Flag(help: "Do not ask.")
   var yes = false
 
   @OptionGroup var output: OutputOptions
 
+  static let isMeasuring = true
+
   mutating func perform() throws(Failure) {
+    if service == nil { try calls.checkUnused(without: "--service") }
     let id = try DeviceID(deviceArgument: device)
     let folder = ProverFolder(path: state)
     _ = try reading(folder) { () throws(StateFolderFault) in try folder.requiredEntry(of: id) }
     if !yes { try Confirmation.ask("the enrolment of device \(hexadecimal(id)) cannot be restored", word: "unenroll") }
+    let loss = report(id)
     try writing(state) { (prover) throws(ProverError) in try prover.unenroll(id) }
     if output.json {
-      Console.result(.object([("device", .string(hexadecimal(id))), ("removed", .bool(true))]))
+      let told: [(String, JSONValue)] =
+        service == nil ? [] : [("reported", .bool(loss == nil)), ("failure", loss?.json ?? .null)]
+      Console.result(.object([("device", .string(hexadecimal(id))), ("removed", .bool(true))] + told))
     } else {
       Console.result("device \(hexadecimal(id)): no longer enrolled")
+    }
+  }
+
+  /// Tells the service, and returns the failure if it could not be told. The enrolment is removed in any case.
+  private func report(_ id: DeviceID) -> Failure? {
+    guard let service else { return nil }
+    do throws(Failure) {
+      guard try calls.askAboutToken(.leave, for: id, at: service, state: state) != nil else {
+        throw Failure(.malformed, "the enrolment does not say which token it has")
+      }
+      return nil
+    } catch {
+      Console.warning(
+        "leaving could not be reported (\(error.code.row.identifier)): \(error.message); the token is not revoked")
+      return error
     }
   }
 }

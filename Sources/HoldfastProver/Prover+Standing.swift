@@ -1,0 +1,46 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastMeasurement
+
+/// The enrolment of a device as its service is asked about it.
+extension Prover {
+  /// Returns the id of a device's token, as the issuer reported it; nil if the enrolment is damaged, or by an older version.
+  ///
+  /// - Throws: ``ProverError/state(_:)`` if the device is not enrolled.
+  package func tokenID(for device: DeviceID) throws(ProverError) -> TokenID? {
+    guard let state = try status(device: device).first, let bytes = state.report?.bytes(.tokenID) else { return nil }
+    return TokenID(bytes.span)
+  }
+
+  /// Replaces the terms of a device's enrolment by newer ones of the same issuer. The time for which the issuer allows to be offline
+  /// begins anew.
+  ///
+  /// - Parameters:
+  ///   - text: the terms, as the service sent them for the token of the enrolment.
+  ///   - device: the device.
+  /// - Returns: Whether the settings of the app changed.
+  /// - Throws: ``ProverError/state(_:)``: ``StateFolderFault/badTerms`` for terms of another issuer or token, or older than the
+  ///   present ones; ``ProverError/refused(_:)`` if the terms do not permit the version of the app or its host.
+  package func renewTerms(_ text: [UInt8], for device: DeviceID) throws(ProverError) -> Bool {
+    let enrolment = try enrolments(of: device)[0]
+    let token = MeasurementToken(enrolment.token, report: enrolment.report, terms: text)
+    guard let signed = try terms(of: token, for: enrolment.descriptor) else { throw .state(.badTerms) }
+    if let known = enrolment.terms {
+      guard known.key == signed.key, known.terms.issued <= signed.terms.issued else { throw .state(.badTerms) }
+    }
+    let changed = enrolment.terms?.terms.conditions.settings != signed.terms.conditions.settings
+    var renewed = enrolment
+    renewed.terms = signed
+    do throws(StateFolderFault) { try folder.store(renewed, replacing: true, host: host, isRenewed: true) } catch {
+      throw .state(error)
+    }
+    return changed
+  }
+
+  /// Returns fresh evidence with which the app proves to a service who it is. Nothing is stored.
+  ///
+  /// Rules about the posture are not asked: this gives no access to anything.
+  package func identifyingEvidence() throws(ProverError) -> [UInt8] {
+    try takeBaselines(1, as: AppClaims(), of: try measureForEnrolment())[0].evidence
+  }
+}

@@ -1,0 +1,108 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastOpenSSL
+
+/// A maker's list of the executables of a release, whose signature was checked.
+///
+/// The text is strict JSON, `{"maker": "…", "app": "…", "images": {"<64 hex digits>": [1, 2, 3]}}`, with the version of each
+/// executable. The signature is separate: ECDSA with P-256 and SHA-256 in DER, as `openssl dgst -sha256 -sign` writes it.
+package struct ReleaseManifest: Sendable, Equatable {
+  /// The name of the maker.
+  package let maker: BoundedText<64>
+  /// The id of the maker's key.
+  package let key: KeyID
+  /// The name of the app.
+  package let app: BoundedText<64>
+  /// The versions of the executables by their digests.
+  package let versions: [Digest: AppVersion]
+
+  /// The largest text, in bytes.
+  package static let maximumByteCount = 65_536
+  /// The largest number of executables.
+  package static let maximumCount = 512
+
+  /// The reasons why a manifest does not count.
+  package enum Fault: Error, Equatable {
+    /// The text has a mistake.
+    case mistake(JSONMistake)
+    /// The maker's key is no public key of P-256 in PEM.
+    case key
+    /// The signature is not one of this key over these bytes.
+    case signature
+  }
+
+  /// Checks the signature, and then reads the text.
+  ///
+  /// - Parameters:
+  ///   - text: The manifest, exactly as it was signed.
+  ///   - signature: The signature in DER, at most 72 bytes.
+  ///   - maker: The maker's public key, a SubjectPublicKeyInfo in PEM.
+  package init(_ text: [UInt8], signature: [UInt8], maker: [UInt8]) throws(Fault) {
+    let point: P256Point
+    do throws(KeyFault) {
+      guard let known = try SubjectPublicKeyInfo.publicKey(maker) else { throw KeyFault.unexpected }
+      point = known.point
+    } catch { throw .key }
+    guard text.count <= Self.maximumByteCount, let raw = Self.rawSignature(signature) else { throw .signature }
+    do throws(CryptographyFailure) {
+      var cryptography = OpenSSLCryptography()
+      var hash = cryptography.sha256()
+      hash.append(text.span)
+      try cryptography.p256Verify(key: point, digest: hash.finish(), signature: raw)
+      key = try keyID(of: point, using: &cryptography)
+    } catch { throw .signature }
+    do throws(JSONMistake) {
+      let value: JSONValue
+      do throws(JSONFault) { value = try JSONValue(parsing: text, byteLimit: Self.maximumByteCount) } catch {
+        throw JSONMistake(in: text, byteLimit: Self.maximumByteCount) ?? JSONMistake(at: [], expected: .syntax)
+      }
+      let json = JSONMember(value)
+      try json.checkMembers(["maker", "app", "images"])
+      self.maker = try Self.name(json, "maker")
+      app = try Self.name(json, "app")
+      var versions: [Digest: AppVersion] = [:]
+      for (name, member) in try json.required("images").members(atMost: Self.maximumCount) {
+        guard let digest: Digest = fixedBytes(hexadecimal: name) else {
+          throw member.mistake(.hexadecimal(digitCount: 64))
+        }
+        var numbers: [UInt64] = []
+        for number in try member.elements(count: 3) { numbers.append(try number.integer()) }
+        versions[digest] = AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2])
+      }
+      self.versions = versions
+    } catch { throw .mistake(error) }
+  }
+
+  private static func name(_ json: JSONMember, _ name: String) throws(JSONMistake) -> BoundedText<64> {
+    let member = try json.required(name)
+    let text = try member.text(byteCounts: 1...64)
+    guard let bounded = BoundedText<64>(text), !Schema.hasControlCharacters(text) else {
+      throw member.mistake(.byteCount(1...64))
+    }
+    return bounded
+  }
+
+  /// Reads the two numbers of a signature in DER, whose only encoding is the shortest one.
+  ///
+  /// Source: RFC 3279 §2.2.3, X.690 §8.3 and §10.1.
+  private static func rawSignature(_ der: [UInt8]) -> FixedBytes<64>? {
+    guard der.count >= 2, der[0] == 0x30, Int(der[1]) == der.count - 2, der[1] < 0x80 else { return nil }
+    var rest = der[2...]
+    var raw: [UInt8] = []
+    for _ in 0..<2 {
+      guard rest.count >= 3, rest.removeFirst() == 0x02 else { return nil }
+      let count = Int(rest.removeFirst())
+      guard (1...33).contains(count), rest.count >= count else { return nil }
+      var number = Array(rest.prefix(count))
+      rest = rest.dropFirst(count)
+      guard number[0] < 0x80 else { return nil }
+      if count > 1, number[0] == 0 {
+        guard number[1] >= 0x80 else { return nil }
+        number.removeFirst()
+      }
+      guard number.count <= 32 else { return nil }
+      raw += [UInt8](repeating: 0, count: 32 - number.count) + number
+    }
+    return rest.isEmpty ? FixedBytes<64>(raw.span) : nil
+  }
+}

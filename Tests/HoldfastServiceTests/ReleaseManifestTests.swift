@@ -1,0 +1,142 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastOpenSSL
+import HoldfastService
+import TestSupport
+import Testing
+
+@Suite struct ReleaseManifestTests {
+  private static let image = String(repeating: "77", count: 32)
+  private static let text = #"{"maker":"Courier team","app":"app","images":{"\#(image)":[2,0,1]}}"#
+
+  @Test(arguments: TestedDatabase.installed)
+  func `an image that its maker signed has the maker's name, until it is approved without`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let maker = try Maker()
+    let signed = try maker.members(Self.text)
+    let root = TestApp.root.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    func approve(_ more: [(String, JSONValue)], version: [UInt64] = [2, 0, 1], subject: String = "app") throws
+      -> JSONValue
+    {
+      try test.perform(
+        "approveImage",
+        body: .object(
+          [
+            ("digest", .string(Self.image)), ("subject", .string(subject)),
+            ("version", .array(version.map { .integer($0) })), ("root", .string(root)),
+          ] + more))
+    }
+    let record = try approve(signed)
+    #expect(record["maker"]?.text == "Courier team" && record["maker_key"]?.text == hexadecimal(maker.id))
+    #expect(try test.list("listChanges").first?["detail"]?.text == "app 2.0.1, signed by Courier team")
+    let others: [([UInt64], String)] = [([2, 0, 2], "app"), ([2, 0, 1], "other")]
+    for (version, subject) in others {
+      #expect(throws: AdministrationFault.conflict(.anotherManifest)) {
+        try approve(signed, version: version, subject: subject)
+      }
+    }
+    for index in 0..<3 {
+      var some = signed
+      some.remove(at: index)
+      #expect(throws: AdministrationFault.self) { try approve(some) }
+    }
+    #expect(try test.perform("showImage", key: Self.image)["maker"]?.text == "Courier team")
+    #expect(try approve([])["maker"] == .null)
+  }
+
+  @Test func `a changed text, another key and every other form of a signature are refused`() throws {
+    let (maker, other) = (try Maker(), try Maker())
+    let signature = try maker.signature(Self.text)
+    let text = Array(Self.text.utf8)
+    #expect(try ReleaseManifest(text, signature: signature, maker: maker.pem).versions.count == 1)
+    #expect(throws: ReleaseManifest.Fault.signature) {
+      try ReleaseManifest(text + [0x20], signature: signature, maker: maker.pem)
+    }
+    #expect(throws: ReleaseManifest.Fault.signature) {
+      try ReleaseManifest(text, signature: signature, maker: other.pem)
+    }
+    #expect(throws: ReleaseManifest.Fault.key) {
+      try ReleaseManifest(text, signature: signature, maker: Array(maker.pem.dropLast(20)))
+    }
+    for count in 0..<signature.count {
+      #expect(throws: ReleaseManifest.Fault.signature) {
+        try ReleaseManifest(text, signature: Array(signature.prefix(count)), maker: maker.pem)
+      }
+    }
+    let others: [[UInt8]] = [
+      signature + [0], [0x30, 0x81] + signature.dropFirst(), [0x31] + signature.dropFirst(), [0x30, 0],
+    ]
+    for wrong in others {
+      #expect(throws: ReleaseManifest.Fault.signature) { try ReleaseManifest(text, signature: wrong, maker: maker.pem) }
+    }
+    // The numbers have leading zeros, which DER does not permit.
+    let padded: [UInt8] = [0x30, signature[1] + 1, 0x02, signature[3] + 1, 0x00] + signature.dropFirst(4)
+    #expect(throws: ReleaseManifest.Fault.signature) { try ReleaseManifest(text, signature: padded, maker: maker.pem) }
+  }
+
+  @Test(arguments: [
+    "{}", "[]", "x", #"{"maker":"","app":"a","images":{}}"#, #"{"maker":"m","app":"a","images":{"00":[1,2,3]}}"#,
+    #"{"maker":"m","app":"a","images":{"\#(image)":[1,2]}}"#, #"{"maker":"m","app":"a","images":{},"more":1}"#,
+    #"{"maker":"m\n","app":"a","images":{}}"#,
+  ])
+  func `a signed text that is no manifest is refused`(text: String) throws {
+    let maker = try Maker()
+    let signature = try maker.signature(text)
+    let fault = #expect(throws: ReleaseManifest.Fault.self) {
+      try ReleaseManifest(Array(text.utf8), signature: signature, maker: maker.pem)
+    }
+    if case .mistake? = fault { return }
+    Issue.record("\(String(describing: fault))")
+  }
+}
+
+/// A maker of apps with a key.
+private final class Maker {
+  private var key: P256PrivateKey
+  let pem: [UInt8]
+  let id: KeyID
+
+  init() throws {
+    let key = try P256PrivateKey()
+    let head: [UInt8] = [
+      0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce,
+      0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+    ]
+    let point = key.publicPoint
+    let der = head + [UInt8](point.bytes)
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: der.span)
+    pem = Array("-----BEGIN PUBLIC KEY-----\n".utf8) + text + Array("\n-----END PUBLIC KEY-----\n".utf8)
+    var cryptography = OpenSSLCryptography()
+    id = try keyID(of: point, using: &cryptography)
+    self.key = key
+  }
+
+  /// Signs a text as `openssl dgst -sha256 -sign` does.
+  func signature(_ text: String) throws -> [UInt8] {
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    let bytes = Array(text.utf8)
+    hash.append(bytes.span)
+    let signed = try key.sign(hash.finish())
+    let raw = [UInt8](signed.bytes)
+    let numbers = [Array(raw[..<32]), Array(raw[32...])].flatMap { number in
+      var shortest = Array(number.drop { $0 == 0 })
+      if shortest.first ?? 0x80 >= 0x80 { shortest.insert(0, at: 0) }
+      return [0x02, UInt8(shortest.count)] + shortest
+    }
+    return [0x30, UInt8(numbers.count)] + numbers
+  }
+
+  func members(_ text: String) throws -> [(String, JSONValue)] {
+    var encoded: [UInt8] = []
+    let bytes = try signature(text)
+    encoded.append(asPaddedBase64: bytes.span)
+    return [
+      ("manifest", .string(text)), ("signature", .string(String(decoding: encoded, as: UTF8.self))),
+      ("maker_key", .string(String(decoding: pem, as: UTF8.self))),
+    ]
+  }
+}
