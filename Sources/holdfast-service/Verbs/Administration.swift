@@ -203,7 +203,8 @@ struct ApproveImage: AdministrationVerb {
         validating: try Files.readFile(at: manifest, limit: ReleaseManifest.maximumByteCount), as: UTF8.self)
       let key = String(validating: try Files.readFile(at: maker, limit: 4096), as: UTF8.self)
       var bytes: [UInt8] = []
-      bytes.append(asPaddedBase64: try Files.readFile(at: signature, limit: 72).span)
+      let raw = try Files.readFile(at: signature, limit: 72)
+      bytes.append(asPaddedBase64: raw.span)
       return [
         ("manifest", .string(text ?? "")), ("signature", .string(String(decoding: bytes, as: UTF8.self))),
         ("maker_key", .string(key ?? "")),

@@ -40,12 +40,11 @@ struct SetSettings: AdministrationVerb {
   @Flag(help: "Print one JSON object.") var json = false
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
-    let bytes: [UInt8]
-    do throws(FileError) {
-      bytes = try Files.readFile(at: file == "-" ? "/dev/stdin" : file, limit: AppSettings.maximumByteCount)
-    } catch { throw ServiceFailure(error, hint: nil) }
     var value: [UInt8] = []
-    value.append(asPaddedBase64: bytes.span)
+    do throws(FileError) {
+      let bytes = try Files.readFile(at: file == "-" ? "/dev/stdin" : file, limit: AppSettings.maximumByteCount)
+      value.append(asPaddedBase64: bytes.span)
+    } catch { throw ServiceFailure(error, hint: nil) }
     let settings = JSONValue.object([
       ("type", .string(kind)), ("value", .string(String(decoding: value, as: UTF8.self))),
     ])
