@@ -220,7 +220,7 @@ def test_a_prover_asks_what_became_of_its_token_gets_new_settings_and_leaves(ser
     assert run.run("status", *state, *nowhere).returncode == 69
     left = json.loads(run.succeed("unenroll", *state, *device, *reach, "--yes", "--json"))
     assert left["reported"] is True and left["failure"] is None
-    record = service.json("show", "token", token)
+    record = service.json("show", "tokens", token)
     assert record["reason"] == "left" and record["revoked"]
     service.verb("settings", "remove", "--app", "holdfast")
 
@@ -293,7 +293,7 @@ def test_an_image_that_its_maker_signed_has_the_makers_name(service):
     assert service.json(*approve, *signed)["maker"] == "Door team"
     files["release.json"].write_text(json.dumps({**manifest, "maker": "Other team"}))
     service.verb(*approve, *signed, status=2)
-    assert service.json("show", "image", digest)["maker"] == "Door team"
+    assert service.json("show", "images", digest)["maker"] == "Door team"
     service.verb(*approve, *signed[:2], status=64)
 
 
