@@ -5,21 +5,22 @@ extension Record {
   /// The record as a JSON object, as `otp list --json` shows it.
   package var json: JSONValue {
     func number(_ value: UInt64?) -> JSONValue { value.map { .integer($0) } ?? .null }
-    return .object([
-      ("user", .string(user)), ("index", .integer(UInt64(index))), ("purpose", .string(purpose.name)),
-      ("issuer", .string(issuer)), ("device_id", deviceID.map { .string(hexadecimal($0)) } ?? .null),
-      ("method", .string(method.description)),
-      ("protection", .string(protection.isEmpty ? "none" : protection.names.joined(separator: "+"))),
-      ("requires", .array(protection.names.map { .string($0) })),
-      ("next_counter", method.isCounted ? .integer(nextCounter) : .null),
-      ("acknowledged_counter", method.isCounted ? .integer(acknowledgedCounter) : .null),
-      ("clock_ahead_seconds", .integer(UInt64(max(clockOffsetSeconds, 0)))),
-      ("clock_behind_seconds", .integer(UInt64(max(-clockOffsetSeconds, 0)))),
-      ("last_time_step", number(lastTimeStep)), ("last_synchronised", number(lastSynchronised)),
-      ("look_ahead_window", number(lookAheadWindow)), ("confirmed", .bool(isConfirmed)),
-      ("change_open", .bool(isChangeOpen)), ("interrupted", .bool(isInterrupted)),
-      ("seal_field_limit", number(sealFieldByteLimit.map(UInt64.init))),
-    ] + demand.members)
+    return .object(
+      [
+        ("user", .string(user)), ("index", .integer(UInt64(index))), ("purpose", .string(purpose.name)),
+        ("issuer", .string(issuer)), ("device_id", deviceID.map { .string(hexadecimal($0)) } ?? .null),
+        ("method", .string(method.description)),
+        ("protection", .string(protection.isEmpty ? "none" : protection.names.joined(separator: "+"))),
+        ("requires", .array(protection.names.map { .string($0) })),
+        ("next_counter", method.isCounted ? .integer(nextCounter) : .null),
+        ("acknowledged_counter", method.isCounted ? .integer(acknowledgedCounter) : .null),
+        ("clock_ahead_seconds", .integer(UInt64(max(clockOffsetSeconds, 0)))),
+        ("clock_behind_seconds", .integer(UInt64(max(-clockOffsetSeconds, 0)))),
+        ("last_time_step", number(lastTimeStep)), ("last_synchronised", number(lastSynchronised)),
+        ("look_ahead_window", number(lookAheadWindow)), ("confirmed", .bool(isConfirmed)),
+        ("change_open", .bool(isChangeOpen)), ("interrupted", .bool(isInterrupted)),
+        ("seal_field_limit", number(sealFieldByteLimit.map(UInt64.init))),
+      ] + demand.members)
   }
 }
 

@@ -146,12 +146,13 @@ package final class StoreTables: RecordTables {
   }
 
   package func deleteReplacements(of user: String?, index: Int?) throws(AuthenticatorFault) {
-    try change { draft in
-      draft.replacements.removeAll { stored in
-        let isOther = user.map { !$0.utf8.elementsEqual(stored.record.user.utf8) } ?? false
-        return !isOther && (index ?? stored.record.index) == stored.record.index
-      }
+    func isMeant(_ stored: StoredRecord) -> Bool {
+      (index ?? stored.record.index) == stored.record.index
+        && user.map { $0.utf8.elementsEqual(stored.record.user.utf8) } ?? true
     }
+    // Without a change, nothing is stored.
+    guard draft?.replacements.contains(where: isMeant) != false else { return }
+    try change { draft in draft.replacements.removeAll(where: isMeant) }
   }
 
   /// Does nothing: a store has no remains, because the old bytes are gone when ``AuthenticatorStore/replace(_:with:)``
