@@ -14,7 +14,7 @@ struct Unenroll: Verb {
     examples: [
       "holdfast unenroll --state phone --device lock.json",
       "holdfast unenroll --state phone --device lock.json --yes",
-      "holdfast unenroll --state phone --device lock.json --service https://a.example",
+      "holdfast unenroll --state phone --device lock.json --service https://a.test",
     ])
 
   @Option(help: "The prover's state folder, which enroll filled.", completion: .directory)

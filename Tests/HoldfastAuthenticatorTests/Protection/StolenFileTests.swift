@@ -57,7 +57,7 @@ import HoldfastAuthenticator
         quote(next_counter), quote(acknowledged_counter), quote(clock_offset), quote(last_time_step),
         quote(last_synchronised), quote(look_ahead), quote(seal_field_limit), quote(protection_group),
         quote(is_confirmed), quote(protection), quote(secret), quote(change), quote(undo), quote(client_challenge),
-        quote(change_position)
+        quote(change_position), quote(demand)
       FROM records ORDER BY user, number
       """
     try database.query(values) { (row) throws(DatabaseError) in
@@ -73,7 +73,7 @@ import HoldfastAuthenticator
     #expect(left.count == right.count && !left.isEmpty)
     var names: Set<String> = []
     for (left, right) in zip(left, right) {
-      #expect(left.count == 21)
+      #expect(left.count == 22)
       for name in left.keys where left[name] != right[name] { names.insert(name) }
     }
     return names
@@ -88,7 +88,7 @@ import HoldfastAuthenticator
   @Test func `files of two PINs and the same chance differ in the blinded secrets alone`() throws {
     let (left, right) = (try stolen("1357"), try stolen("2468"))
     #expect(try differences(left, right) == ["secret"])
-    #expect(try tables(left) == ["erasures", "records"])
+    #expect(try tables(left) == ["erasures", "records", "replacements"])
     // The mask is all that differs: any PIN explains any file, with another secret.
     let (first, second) = (try left.authenticator.stored("alice", 1), try right.authenticator.stored("alice", 1))
     let stored = try #require(first.secret)

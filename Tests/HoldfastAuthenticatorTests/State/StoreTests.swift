@@ -159,14 +159,15 @@ import HoldfastAuthenticator
       try source.add([NewRecord(user, secret: secret)], protection: .none, random: &random)
     }
     let records = try source.tables.records()
-    let bad: [([StoredRecord], UInt64)] = [
-      ([records[1], records[0]], 3), ([records[0], records[0]], 3), (records, 0),
+    let bad: [([StoredRecord], [StoredRecord], UInt64)] = [
+      ([records[1], records[0]], [], 3), ([records[0], records[0]], [], 3), (records, [records[0], records[0]], 3),
+      (records, [], 0),
     ]
-    for (records, changeCount) in bad {
-      store.contents = try encodedState(records, changeCount: changeCount)
+    for (records, replacements, changeCount) in bad {
+      store.contents = try encodedState(records, replacements, changeCount: changeCount)
       #expect(throws: AuthenticatorFault.corrupt) { try opened() }
     }
-    store.contents = try encodedState(records, changeCount: maximumInteger)
+    store.contents = try encodedState(records, [], changeCount: maximumInteger)
     #expect(throws: AuthenticatorFault.counterExhausted) { try code(opened(), of: "alice") }
   }
 
@@ -204,13 +205,17 @@ import HoldfastAuthenticator
     return try authenticator.code(for: record, with: protector, clock: TestClock()).text
   }
 
-  private func encodedState(_ records: [StoredRecord], changeCount: UInt64) throws -> [UInt8] {
+  private func encodedState(
+    _ records: [StoredRecord], _ replacements: [StoredRecord], changeCount: UInt64
+  ) throws -> [UInt8] {
     var bytes = Array("hfauth01".utf8)
-    bytes.appendCBOR(array: 3)
+    bytes.appendCBOR(array: 4)
     bytes.appendCBOR(bytes: [UInt8](repeating: 1, count: 16).span)
     bytes.appendCBOR(unsigned: changeCount)
-    bytes.appendCBOR(array: records.count)
-    for record in records { record.encode(into: &bytes) }
+    for list in [records, replacements] {
+      bytes.appendCBOR(array: list.count)
+      for record in list { record.encode(into: &bytes) }
+    }
     var hash = SHA256Stream()
     hash.append(domain: "holdfast/1 authenticator state")
     hash.append(bytes.span)

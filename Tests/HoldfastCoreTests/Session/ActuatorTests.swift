@@ -170,8 +170,8 @@ import HoldfastCore
       let cut = Array(bytes.dropLast())
       #expect(throws: EncodingFault.self) { try AuditEntry(cut.span) }
     }
-    // Index 8, reason 7.
-    for bad in [hex("86090a13070860"), hex("86090a14070760")] {
+    // Index 8, reason 8.
+    for bad in [hex("86090a13070860"), hex("86090a14070860")] {
       #expect(throws: EncodingFault.unexpected) { try AuditEntry(bad.span) }
     }
   }
