@@ -157,10 +157,8 @@ let package = Package(
       swiftSettings: strict),
 
     // Enrolling over the network: what the prover and its carrier tell each other, and the carrier, a separate process.
-    // Every byte of the prover is hashed for each proof, and this module has nothing to hurry for.
     .target(
-      name: "HoldfastOnline", dependencies: ["HoldfastCore", "HoldfastFormats", "HoldfastLinux"],
-      swiftSettings: strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]),
+      name: "HoldfastOnline", dependencies: ["HoldfastCore", "HoldfastFormats", "HoldfastLinux"], swiftSettings: strict),
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(
       name: "HoldfastCarrier",

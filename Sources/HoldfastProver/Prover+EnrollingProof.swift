@@ -18,7 +18,7 @@ extension Prover {
   ///   - options: the time of the proof, and how the call is watched and ended. ``ProofOptions/device`` does not count.
   ///   - exchange: carries the evidence to the attestation service, as for ``enroll(for:as:replacing:exchange:)``; called at most
   ///     once.
-  /// - Throws: the errors of ``enroll(for:as:replacing:exchange:)`` and ``prove(_:at:options:)``. An enrolment that was made stays.
+  /// - Throws: the errors of ``enroll(for:as:replacing:exchange:)`` and `prove(_:at:options:)`. An enrolment that was made stays.
   public func prove(
     _ request: borrowing Request, at endpoint: Endpoint, enrollingFor device: DeviceDescriptor,
     as app: AppClaims = AppClaims(), options: ProofOptions = ProofOptions(),
@@ -78,7 +78,7 @@ extension Prover {
   /// Proves to a device, and reports the steps as a sequence that ends with the outcome. When the task that reads it is cancelled, the
   /// proof ends as ``Cancellation`` says.
   ///
-  /// - Returns: the steps. The sequence ends with the errors of ``prove(_:at:options:)``.
+  /// - Returns: the steps. The sequence ends with the errors of `prove(_:at:options:)`.
   public func steps(
     of request: borrowing Request, at endpoint: Endpoint, options: ProofOptions = ProofOptions()
   ) -> AsyncThrowingStream<ProofStep, any Error> {

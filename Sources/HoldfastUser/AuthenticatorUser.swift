@@ -74,7 +74,7 @@ public struct AuthenticatorUser: Sendable {
   ///   - protection: the new PIN or key.
   ///   - timeoutMilliseconds: the time for the whole exchange.
   ///   - clock: the clock from which that of the device differs by the offset that is stored.
-  /// - Throws: the errors of ``activate(with:at:protection:replacing:timeoutMilliseconds:clock:)``, and
+  /// - Throws: the errors of `activate(with:at:protection:replacing:timeoutMilliseconds:clock:)`, and
   ///   ``UserExchangeError/authenticator(_:)`` with `unknownRecord` if the authenticator has no record of the user, after which
   ///   the code is still good.
   @discardableResult
