@@ -177,7 +177,7 @@ extension Console {
 
 /// The options for the protection that a user's authenticator must have.
 struct DemandOptions: ParsableArguments {
-  @Option(help: "Demand that the authenticator protects the secrets with a PIN of at least so many digits, 4 to 6.")
+  @Option(help: "Demand that the authenticator protects the secrets with a PIN of at least this many digits, 4 to 6.")
   var demandPinLength: Int?
 
   @Flag(help: "Demand that the authenticator protects the secrets with a key, instead of or in addition to a PIN.")
