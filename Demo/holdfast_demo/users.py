@@ -170,7 +170,7 @@ def open_safe(scene):
 
 @situation("… by the same one again", "sealRejected")
 def open_safe_again(scene):
-    return scene.alice.open_safe(SAFE, scene.alice.last_seal).answer
+    return scene.alice.open_safe(SAFE, scene.alice.last_seal).status
 
 
 # Guesses

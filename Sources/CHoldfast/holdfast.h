@@ -346,7 +346,8 @@ typedef struct hf_authenticator hf_authenticator_t;
 
 /* A place of the caller's for the whole state of an authenticator: a file, a key ring, a row of a database. Its functions
  * are called on the thread that called the library, and by several threads at once if several call it. docs/authenticator.md
- * describes the bytes: they contain the secrets, masked by what protects each. */
+ * describes the bytes: they contain the secrets, masked by what protects each. They must not call the library with an
+ * authenticator in this store. */
 typedef struct hf_store {
   /* Writes the bytes that were stored last to `state`, which has *length bytes (HF_STATE_BYTES), and sets *length; 0 if
    * nothing was stored yet. Returns 0, or an hf_error. */
@@ -452,15 +453,16 @@ int hf_authenticator_records(hf_authenticator_t *authenticator, const char *user
  * - user: the user's name, HF_USER_BYTES, which is checked before anything is sent.
  * - device_id: the device, HF_DEVICE_ID_BYTES; NULL if it is not wanted.
  *
- * Returns 0; HF_ERROR_ARGUMENT (also for a mistyped code), _BUFFER, _PIN, _OWNER_CODE, _EXISTS, _UNKNOWN_END, _CODE,
- * _CONNECTION, _TIMEOUT, _PROTOCOL, _CRYPTOGRAPHY, or an error of the folder. */
+ * Returns 0, or the device's hf_status if it denies; HF_ERROR_ARGUMENT (also for a mistyped code), _BUFFER, _PIN,
+ * _OWNER_CODE, _EXISTS, _UNKNOWN_END, _CODE, _CONNECTION, _TIMEOUT, _PROTOCOL, _CRYPTOGRAPHY, or an error of the folder. */
 int hf_authenticator_activate(hf_authenticator_t *authenticator, const hf_connection_t *connection, const char *code,
                               const hf_protection_t *protection, uint32_t flags, char *user, size_t *length,
                               uint8_t *device_id);
 
 /* Ends a lockout at a device, with a code from its owner (`holdfast device user unlock`). It needs no authenticator.
  *
- * Returns 0; HF_ERROR_ARGUMENT, _OWNER_CODE, _CONNECTION, _TIMEOUT, _PROTOCOL, _CRYPTOGRAPHY. */
+ * Returns 0, or the device's hf_status if it denies; HF_ERROR_ARGUMENT, _OWNER_CODE, _CONNECTION, _TIMEOUT, _PROTOCOL,
+ * _CRYPTOGRAPHY. */
 int hf_authenticator_unlock(const hf_connection_t *connection, const char *code);
 
 /* Takes over a device's time and counters, after the app has proved itself. An activation whose end was lost is completed,

@@ -10,11 +10,27 @@ import Synchronization
 final class CAuthenticator: @unchecked Sendable {
   private let authenticator: Authenticator
   private let turn = Mutex(())
-  /// The same authenticator for the exchanges with a device, each of which opens it anew: they may last long.
-  let person: AuthenticatorUser
+  /// The path of the folder, or the caller's store.
+  private let place: Place
 
-  init(_ authenticator: Authenticator, of person: AuthenticatorUser) {
-    (self.authenticator, self.person) = (authenticator, person)
+  enum Place {
+    case folder(String)
+    case store(any AuthenticatorStore)
+  }
+
+  init(_ authenticator: Authenticator, in place: Place) { (self.authenticator, self.place) = (authenticator, place) }
+
+  /// Returns the same authenticator for an exchange with a device, which opens it anew: it may last long. What this one has seen
+  /// of a store, that one knows.
+  func person() throws(CallFailure) -> AuthenticatorUser {
+    switch place {
+    case .folder(let path): return AuthenticatorUser(authenticator: path)
+    case .store(let store):
+      let stamp = try use { (authenticator) throws(CallFailure) in
+        try converting(CallFailure.init) { () throws(AuthenticatorFault) in try authenticator.stamp() }
+      }
+      return AuthenticatorUser(store: store, notBefore: stamp)
+    }
   }
 
   /// Runs `body` when no other thread uses the authenticator.
@@ -45,7 +61,7 @@ private func open(
     guard let handle = unsafe handle else { throw .argument }
     let path = try unsafe Input.text(folder, maximum: Input.maximumPathByteCount)
     let opened = try converting(CallFailure.init) { () throws(AuthenticatorFault) in try body(path) }
-    unsafe Handle.give(CAuthenticator(opened, of: AuthenticatorUser(authenticator: path)), to: handle)
+    unsafe Handle.give(CAuthenticator(opened, in: .folder(path)), to: handle)
     return 0
   }
 }

@@ -21,16 +21,17 @@ import HoldfastUser
     let isReplacing = try Input.isReplacing(flags)
     try buffer.require(Int(HF_USER_BYTES))
     let secret = try unsafe ProtectionSecret(protection) { (place) throws(HostSecretFault) in try place.readOrCreate() }
+    let person = try object.person()
     let activated: ActivatedUser
     do throws(UserExchangeError) {
       let milliseconds = connection.options.timeoutMilliseconds
       activated =
         switch connection.way {
         case .endpoint(let endpoint):
-          try object.person.activate(
+          try person.activate(
             with: code, at: endpoint, protection: secret, replacing: isReplacing, timeoutMilliseconds: milliseconds)
         case .channel(let channel):
-          try object.person.activate(
+          try person.activate(
             with: code, over: channel, protection: secret, replacing: isReplacing, timeoutMilliseconds: milliseconds)
         }
     } catch { throw CallFailure(error) }
@@ -66,7 +67,7 @@ import HoldfastUser
   _ connection: UnsafePointer<hf_connection_t>?, _ said: UnsafeMutablePointer<hf_synchronised_t>?
 ) -> CInt {
   call { () throws(CallFailure) in
-    let person = try unsafe Handle.object(authenticator, CAuthenticator.self).person
+    let person = try unsafe Handle.object(authenticator, CAuthenticator.self).person()
     let object = try unsafe Handle.object(prover, CProver.self)
     let connection = try unsafe CallerConnection(connection)
     let user = unsafe user == nil ? nil : try unsafe Input.text(user, maximum: 32)
@@ -88,23 +89,24 @@ import HoldfastUser
   _ length: UnsafeMutablePointer<Int>?
 ) -> CInt {
   call { () throws(CallFailure) in
-    let person = try unsafe Handle.object(authenticator, CAuthenticator.self)
+    let own = try unsafe Handle.object(authenticator, CAuthenticator.self)
     let object = try unsafe Handle.object(prover, CProver.self)
     let connection = try unsafe CallerConnection(connection)
     let buffer = unsafe challenge != nil || length != nil ? try unsafe CallerBuffer(challenge, length) : nil
     try buffer?.require(Int(HF_DEVICE_CHALLENGE_BYTES))
     let user = unsafe user == nil ? nil : try unsafe Input.text(user, maximum: 32)
-    let record = try person.use { (authenticator) throws(CallFailure) in
+    let record = try own.use { (authenticator) throws(CallFailure) in
       try converting(CallFailure.init) { () throws(AuthenticatorFault) in
         try authenticator.record(user: user, purpose: .host)
       }
     }
+    let person = try own.person()
     let answer = try object.ask(connection) { options throws(UserExchangeError) in
       switch connection.way {
       case .endpoint(let endpoint):
-        try person.person.challengeDevice(with: record, as: object.prover, at: endpoint, options: options)
+        try person.challengeDevice(with: record, as: object.prover, at: endpoint, options: options)
       case .channel(let channel):
-        try person.person.challengeDevice(with: record, as: object.prover, over: channel, options: options)
+        try person.challengeDevice(with: record, as: object.prover, over: channel, options: options)
       }
     }
     guard let answer else { throw CallFailure(HF_ERROR_IMPOSTOR) }

@@ -42,8 +42,9 @@ import HoldfastUser
         return try choice.record(.seal, in: authenticator)
       }
     }
+    let person = try object.person()
     let isChanged = try converting(CallFailure.init) { () throws(UserExchangeError) in
-      try object.person.changeProtection(of: record, from: before, to: after) { code in
+      try person.changeProtection(of: record, from: before, to: after) { code in
         var text = SecretBytes(zeros: code.count + 1)
         var bytes = text.mutableBytes
         for index in code.indices { bytes[index] = code[index] }
@@ -71,7 +72,8 @@ import HoldfastUser
       var span = code.mutableSpan
       wipe(&span)
     }
-    do throws(UserExchangeError) { try object.person.undoChange(of: user, under: code.span) } catch {
+    let person = try object.person()
+    do throws(UserExchangeError) { try person.undoChange(of: user, under: code.span) } catch {
       throw CallFailure(error)
     }
     return 0
@@ -86,8 +88,9 @@ import HoldfastUser
     let object = try unsafe Handle.object(authenticator, CAuthenticator.self)
     let user = try unsafe Input.text(user, maximum: 32)
     guard index <= 8 else { throw .argument }
+    let person = try object.person()
     let isConfirmed = try converting(CallFailure.init) { () throws(UserExchangeError) in
-      try object.person.confirmChange(of: user, index: index == 0 ? nil : Int(index))
+      try person.confirmChange(of: user, index: index == 0 ? nil : Int(index))
     }
     guard isConfirmed else { throw CallFailure(HF_ERROR_CHANGE) }
     return 0

@@ -1,6 +1,5 @@
 import CHoldfast
 import HoldfastAuthenticator
-import HoldfastUser
 
 /// Opens an authenticator in a store of the caller's; see the header.
 @c @implementation public func hf_authenticator_open_store(
@@ -14,7 +13,7 @@ import HoldfastUser
     let opened = try converting(CallFailure.init) { () throws(AuthenticatorFault) in
       try Authenticator(store: store, notBefore: stamp)
     }
-    unsafe Handle.give(CAuthenticator(opened, of: AuthenticatorUser(store: store, notBefore: stamp)), to: handle)
+    unsafe Handle.give(CAuthenticator(opened, in: .store(store)), to: handle)
     return 0
   }
 }

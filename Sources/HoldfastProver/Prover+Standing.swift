@@ -18,16 +18,19 @@ extension Prover {
   /// - Parameters:
   ///   - text: the terms, as the service sent them for the token of the enrolment.
   ///   - device: the device.
-  /// - Returns: Whether the settings of the app changed.
+  /// - Returns: Whether the settings of the app changed. Terms of the same time change nothing.
   /// - Throws: ``ProverError/state(_:)``: ``StateFolderFault/badTerms`` for terms of another issuer or token, or older than the
   ///   present ones; ``ProverError/refused(_:)`` if the terms do not permit the version of the app or its host.
   package func renewTerms(_ text: [UInt8], for device: DeviceID) throws(ProverError) -> Bool {
     let enrolment = try enrolments(of: device)[0]
     let token = MeasurementToken(enrolment.token, report: enrolment.report, terms: text)
-    guard let signed = try terms(of: token, for: enrolment.descriptor) else { throw .state(.badTerms) }
     if let known = enrolment.terms {
-      guard known.key == signed.key, known.terms.issued <= signed.terms.issued else { throw .state(.badTerms) }
+      let given: SignedTerms?
+      do throws(StateFolderFault) { given = try token.verifiedTerms() } catch { throw .state(error) }
+      guard let given, known.key == given.key, known.terms.issued <= given.terms.issued else { throw .state(.badTerms) }
+      guard known.terms.issued < given.terms.issued else { return false }
     }
+    guard let signed = try terms(of: token, for: enrolment.descriptor) else { throw .state(.badTerms) }
     let changed = enrolment.terms?.terms.conditions.settings != signed.terms.conditions.settings
     var renewed = enrolment
     renewed.terms = signed

@@ -8,7 +8,7 @@ extension Authenticator {
 
   /// Returns the whole state as one line of ASCII, encrypted under a passphrase. The secrets in it remain blinded.
   ///
-  /// - Throws: `noRecords`, `busy`, `corrupt`, `failed`.
+  /// - Throws: `noRecords`, `unknownEnd` if secrets wait that the device may have already, `busy`, `corrupt`, `failed`.
   package func exportState<Random: RandomSource & ~Copyable>(
     under passphrase: borrowing Passphrase, random: inout Random
   ) throws(AuthenticatorFault) -> String {
@@ -20,6 +20,7 @@ extension Authenticator {
   ) throws(AuthenticatorFault) -> String {
     let records = try tables.records()
     guard !records.isEmpty else { throw .noRecords }
+    guard try !hasReplacements(of: records) else { throw .unknownEnd }
     var plain: [UInt8] = []
     plain.appendCBOR(array: 2)
     plain.appendCBOR(unsigned: Self.stateVersion)
@@ -61,6 +62,12 @@ extension Authenticator {
         return old.isSame(as: new)
       }
     }
+    // Neither must it be stored next to what waits in this place.
+    let isWaiting = try hasReplacements(of: try tables.records())
+    if isWaiting {
+      try tables.transaction { () throws(AuthenticatorFault) in try tables.deleteReplacements(of: nil) }
+      try tables.eraseRemains()
+    }
     let isErasing = replaced.contains { $0.secret != nil }
     if isErasing { try erase(&replaced, as: .importing) }
     do throws(AuthenticatorFault) {
@@ -72,9 +79,14 @@ extension Authenticator {
         for stored in imported { try tables.save(stored.notBehind(old)) }
       }
     } catch {
-      throw isErasing ? .interrupted : error
+      throw isErasing || isWaiting ? .interrupted : error
     }
     return imported.count
+  }
+
+  private func hasReplacements(of records: [StoredRecord]) throws(AuthenticatorFault) -> Bool {
+    for user in Set(records.map(\.record.user)) where try !tables.replacements(of: user).isEmpty { return true }
+    return false
   }
 
   private static func records(in state: Span<UInt8>) throws(AuthenticatorFault) -> [StoredRecord] {

@@ -46,6 +46,8 @@ public enum AuthenticatorFault: Error, Equatable {
   case secretTwice
   /// The activation that made the record was never confirmed.
   case notConfirmed
+  /// New secrets wait whose activation ended without an answer, so that nobody knows yet whether the device has them.
+  case unknownEnd
   /// A user's name is empty, is too long, or has control characters.
   case badUser
   /// An index is not from 1 to 8.

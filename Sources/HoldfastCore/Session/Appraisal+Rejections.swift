@@ -139,18 +139,22 @@ extension UserRecord {
 }
 
 extension CodeWindow {
-  /// Returns the positions of the recent past, whose codes are not accepted any more: as many counters as are tried ahead, or
-  /// the time steps for which two codes in a row would be needed.
+  /// The number of positions that are looked at again. With many, a thief of an authenticator's file who sends the code that most
+  /// PINs make at some position of the past would test more of them for each failure.
+  private static var pastCount: UInt64 { 3 }
+
+  /// Returns the positions of the recent past, whose codes are not accepted any more.
   fileprivate static func past(
     _ account: CodeAccount, of user: UserRecord, now: UInt64, limits: CodeLimits
   ) -> Range<UInt64> {
     let next = account.nextPosition
-    guard !account.method.isCounted else { return next - min(next, limits.counterLookAhead)..<next }
+    guard !account.method.isCounted else { return next - min(next, pastCount)..<next }
     var unused = account
     unused.nextPosition = 0
     let window = CodeWindow(unused, of: user, now: now, limits: limits)
     let end = min(max(next, window.near.lowerBound), window.far.upperBound)
-    return window.far.lowerBound..<max(end, window.far.lowerBound)
+    let first = max(window.far.lowerBound, end - min(end, pastCount))
+    return first..<max(end, first)
   }
 }
 #endif

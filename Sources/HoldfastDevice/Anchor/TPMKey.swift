@@ -10,8 +10,9 @@ package final class TPMKey: Sendable {
   package let place: TPMKeyPlace
   private let authorization: Secret<32>
   private let operations: TPMKeyOperations
-  /// A TPM carries out one command after another, and threads that wait here do not use up the time of theirs.
-  private let turn = Mutex(())
+  /// A TPM carries out one command after another, and threads that wait here do not use up the time of theirs. The value is the
+  /// time until which a TPM that was silent is not asked again, so that threads do not wait for it one after the other.
+  private let turn = Mutex<Deadline?>(nil)
 
   package init(_ place: TPMKeyPlace, authorization: consuming Secret<32>, operations: TPMKeyOperations) {
     (self.place, self.operations) = (place, operations)
@@ -23,7 +24,13 @@ package final class TPMKey: Sendable {
   /// - Throws: a fault of the TPM, and `malformed` for a point that is not on the curve, which the TPM does not get.
   package func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CounterFault) {
     do throws(CryptographyFailure) { try checkPoint(peer.bytes, on: .p256) } catch { throw .malformed }
-    try turn.withLock { _ throws(CounterFault) in try operations.agree(place, authorization, peer, &shared) }
+    try turn.withLock { pause throws(CounterFault) in
+      if let pause, !pause.hasPassed { throw .silent }
+      do throws(CounterFault) { try operations.agree(place, authorization, peer, &shared) } catch {
+        if error == .silent { pause = Deadline(afterMilliseconds: TPM.timeoutMilliseconds) }
+        throw error
+      }
+    }
   }
 
   /// Returns a secret that only this key yields: ECDH with its own public half. Everything that follows from the private key

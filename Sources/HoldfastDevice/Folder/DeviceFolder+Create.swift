@@ -186,24 +186,30 @@ extension DeviceFolder {
     let tpm = ledger.tpm.map { currentTPM(of: path) ?? $0 }
     let oldKey = oldTPMKey(of: path)
     let (folder, secrets, epoch) = try newDevice(at: path, keyTPM: oldKey?.tpm, tpm: tpm, operations, &random)
-    // From here on the old device no longer exists, and the new one does not exist yet.
-    try folder.removeDescription()
-    // This comes before the ledger drops the old device id, so that an interrupted reset finds the counter again.
-    if let tpm, let old = CounterPlace(tpm: tpm, deviceID: ledger.deviceID) {
-      do throws(CounterFault) { try operations.undefine(old) } catch {
-        guard error == .notDefined else { throw .counter(error) }
+    do throws(DeviceFolderFault) {
+      // From here on the old device no longer exists, and the new one does not exist yet.
+      try folder.removeDescription()
+      // This comes before the ledger drops the old device id, so that an interrupted reset finds the counter again.
+      if let tpm, let old = CounterPlace(tpm: tpm, deviceID: ledger.deviceID) {
+        do throws(CounterFault) { try operations.undefine(old) } catch {
+          guard error == .notDefined else { throw .counter(error) }
+        }
       }
-    }
-    // The old key file still names this key after an interruption here.
-    if let oldKey {
-      do throws(CounterFault) { try operations.keys.remove(oldKey) } catch {
-        guard error == .notDefined else { throw .key(error) }
+      // The old key file still names this key after an interruption here.
+      if let oldKey {
+        do throws(CounterFault) { try operations.keys.remove(oldKey) } catch {
+          guard error == .notDefined else { throw .key(error) }
+        }
       }
+      do throws(LedgerError) {
+        try ledger.reset(to: folder.descriptor.deviceID, realClock: now, epoch: epoch, tpm: tpm)
+        try ledger.checkpoint()
+      } catch { throw DeviceFolderFault(error) }
+    } catch {
+      // No file names the new key yet.
+      do throws(CounterFault) { try secrets.removeFromTPM() } catch {}
+      throw error
     }
-    do throws(LedgerError) {
-      try ledger.reset(to: folder.descriptor.deviceID, realClock: now, epoch: epoch, tpm: tpm)
-      try ledger.checkpoint()
-    } catch { throw DeviceFolderFault(error) }
     try folder.complete(with: secrets)
     return folder
   }

@@ -93,7 +93,10 @@ extension LedgerTables {
   /// Deletes the owner's codes for all authenticators of a user.
   package func deleteCodes(of user: BoundedText<32>) throws(DatabaseError) {
     let main = try mainUser(of: user)
-    try database.run("DELETE FROM codes WHERE user = ?1 OR main = ?1", .text(main.description))
+    // The code that unlocks a spare names only the spare.
+    let sql: StaticString =
+      "DELETE FROM codes WHERE user = ?1 OR main = ?1 OR user IN (SELECT name FROM users WHERE main = ?1)"
+    try database.run(sql, .text(main.description))
   }
 
   package func users() throws(DatabaseError) -> [BoundedText<32>] {

@@ -230,14 +230,11 @@ package final class SessionPolicy: Policy {
     for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
   ) -> CommandRule? {
     introduces = false
-    guard request.command != UserCommandName.sealRequest else {
-      let isAllowed = current.allowsSealRequest(request, of: token, now: time(by: realClock))
-      return isAllowed ? current.rule(for: request.command) : nil
-    }
+    let now = time(by: realClock)
+    guard current.allowsSealRequest(request, of: token, now: now) else { return nil }
     guard let conditions = current.conditions[request.command] else { return rule(for: request.command) }
     let isIntroduced =
       conditions.dependsOnUse && ledger?.hasIntroduced(token, for: request.command) ?? false
-    let now = time(by: realClock)
     let rule = current.rule(
       for: request, of: token, now: now, isIntroduced: isIntroduced)
     introduces = conditions.dependsOnUse && !isIntroduced && rule != nil

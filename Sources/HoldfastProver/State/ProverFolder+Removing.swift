@@ -26,7 +26,7 @@ extension ProverFolder {
     return try removeWhole(device) {
       // One that is damaged by now is nobody's newer enrolment.
       guard let stored = try? entry(of: device)?.load() else { return true }
-      return stored.token == enrolment.token
+      return stored.token == enrolment.token && stored.terms == enrolment.terms
     }
   }
 

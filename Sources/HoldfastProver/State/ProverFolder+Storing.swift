@@ -24,19 +24,27 @@ extension ProverFolder {
   ///   - replacing: Whether an enrolment of the device may exist.
   ///   - host: The source of the uptime with which the offline limit begins.
   ///   - isRepeated: Whether the stored enrolment is the same: its latest time then stays.
-  ///   - isRenewed: Whether only the terms are others: an enrolment with another token, which another process stored meanwhile, stays.
+  ///   - isRenewed: Whether only the terms are others: an enrolment with another token or newer terms, which another process stored
+  ///     meanwhile, stays, and the latest time does not go back.
   /// - Throws: `alreadyEnrolled`, `busy`, `noExchange`, `file`; `badTerms` for terms of a token that was replaced.
   package func store(
     _ enrolment: Enrolment, replacing: Bool, host: HostSource = .system, isRepeated: Bool = false,
     isRenewed: Bool = false
   ) throws(StateFolderFault) {
     let device = enrolment.descriptor.deviceID
-    let known = isRepeated ? try? entry(of: device)?.folder.latestTime() : nil
-    let time = known ?? LatestTime(seconds: enrolment.terms?.terms.issued ?? 0, uptime: host.uptime())
+    let known = isRepeated || isRenewed ? try? entry(of: device)?.folder.latestTime() : nil
+    let issued = LatestTime(seconds: enrolment.terms?.terms.issued ?? 0, uptime: host.uptime())
+    let isKnownLater = isRepeated || known.map { $0.floor(issued.uptime) > issued.seconds } ?? false
+    let time = isKnownLater ? known ?? issued : issued
     try makeFolders(devicesPath)
     try takingTurns(in: devicesPath) { () throws(StateFolderFault) in
       if !replacing { try checkIsNew(device) }
-      if isRenewed, self.enrolment(of: enrolment.descriptor, with: enrolment.token) == nil { throw .badTerms }
+      if isRenewed {
+        let stored = self.enrolment(of: enrolment.descriptor, with: enrolment.token)
+        guard let stored, stored.terms.map({ $0.terms.issued < enrolment.terms?.terms.issued ?? 0 }) ?? true else {
+          throw .badTerms
+        }
+      }
       try replaceFolder(named: hexadecimal(device), in: devicesPath) { (staging) throws(StateFolderFault) in
         try staging.write(enrolment, time: time)
       }

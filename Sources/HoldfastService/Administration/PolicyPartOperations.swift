@@ -48,7 +48,7 @@ extension AdministrationOperation {
   private static let reason = Schema.Property(
     "reason", .text(1...255), "The reason, which the log of changes keeps.")
 
-  private static let action = Schema.choice(["ignore", "warn", "refuse"])
+  private static let action = Schema.choice(["ignore", "warn", "refuse", "wipe"])
 
   private static let rules = Schema.object([
     Schema.Property("number", .nullable(.anyInteger), required: true, "Their number; null if there are none."),

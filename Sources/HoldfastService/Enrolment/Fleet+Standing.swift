@@ -60,7 +60,10 @@ extension Fleet {
         }
         try session.count("asked")
         var standing = stored.standing
-        if standing.status == .valid { standing.terms = try keys.terms(of: stored, now: session.now) }
+        // Terms are for the app that asks: another one on the host, or a newer version, gets none of theirs.
+        if standing.status == .valid, app.approval.subject == stored.subject, app.approval.version == stored.version {
+          standing.terms = try keys.terms(of: stored, now: session.now)
+        }
         return .known(standing)
       }
     }
@@ -111,6 +114,8 @@ private struct OwnToken {
   let subject: BoundedText<64>
   let version: AppVersion
   let bytes: [UInt8]
+  /// The issuer's key that signed it.
+  let signer: KeyID
 }
 
 extension FleetSession {
@@ -120,7 +125,7 @@ extension FleetSession {
       let row = try row(
         """
         SELECT t.device, t.subject, t.version, t.bytes, t.expires, t.generation, t.revoked, t.reason, d.generation,
-          d.blocked
+          d.blocked, t.signer
         FROM tokens t LEFT JOIN devices d ON d.id = t.device WHERE t.id = $1 AND t.prover = $2
         """,
         .copying(token.bytes), .copying(prover.bytes))
@@ -128,9 +133,10 @@ extension FleetSession {
     return try decoding { () throws(SQLFault) -> OwnToken in
       let (id, name, version) = (try row.bytes(0), try row.text(1), try row.text(2))
       let numbers = version.split(separator: ".").compactMap { UInt64($0) }
-      guard let device = DeviceID(id.span), let subject = BoundedText<64>(name), numbers.count == 3 else {
-        throw .misuse
-      }
+      let signer = try row.bytes(10)
+      guard let device = DeviceID(id.span), let subject = BoundedText<64>(name), numbers.count == 3,
+        let signer = KeyID(signer.span)
+      else { throw .misuse }
       let expires = try row.unsigned(4)
       let status: TokenStanding.Status
       if try !row.isNull(6) {
@@ -147,15 +153,17 @@ extension FleetSession {
       }
       return OwnToken(
         standing: TokenStanding(token: token, status: status, expires: expires), device: device, subject: subject,
-        version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]), bytes: try row.bytes(3))
+        version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]), bytes: try row.bytes(3),
+        signer: signer)
     }
   }
 }
 
 extension FleetKeys {
-  /// Signs the terms of a token under the present policy. The prover is online now, so that its time begins anew.
+  /// Signs the terms of a token under the present policy, with the token's own key, which the prover knows, as long as it is kept.
+  /// The prover is online now, so that its time begins anew.
   fileprivate func terms(of token: OwnToken, now: UInt64) throws(FleetFault) -> [UInt8]? {
-    guard var key = issuer(at: now)?.key else { throw .corrupt }
+    guard var key = (issuers.first { $0.id == token.signer } ?? issuer(at: now))?.key else { throw .corrupt }
     do throws(TokenWritingFault) {
       return try signedTerms(
         of: token.bytes, token.standing.token, subject: token.subject, version: token.version, from: policy.issuer,

@@ -69,7 +69,7 @@ struct SetPostureRules: AdministrationVerb {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Sign rules about the posture of provers, which they fetch.",
     discussion: """
-      The file is JSON: "number", "default" and "unknown" (each ignore, warn or refuse), "rules" with the names of findings, and \
+      The file is JSON: "number", "default" and "unknown" (each ignore, warn, refuse or wipe), "rules" with the names of findings, and \
       optionally "until" in Unix seconds. The number must be above that of the present rules. Provers install the rules with \
       holdfast posture --rules-from.
       """)

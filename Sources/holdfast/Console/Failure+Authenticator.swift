@@ -74,6 +74,10 @@ extension Failure {
       self.init(
         .denied, "the device never confirmed the activation",
         hint: "activate again, with a new code from the device's owner")
+    case .unknownEnd:
+      self.init(
+        .denied, "new secrets wait, and it is not known whether the device has them",
+        hint: "holdfast otp sync finds out")
     case .badUser: self.init(.malformed, "a user's name has 1 to 32 bytes and no control characters")
     case .badIndex: self.init(.usage, "an index must be from 1 to 8")
     case .unsuitableMethod:

@@ -45,6 +45,25 @@ import HoldfastAuthenticator
     #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
   }
 
+  @Test func `a state with secrets that wait is not exported, and an import erases them first`() throws {
+    var random = TestRandom(state: 4)
+    let place = try TemporaryFolder(in: memoryFolder)
+    let made = try AuthenticatorFolder.create(at: place.file("a"), cost: .test)
+    try made.add(Self.records(rfcSecret), protection: .none, random: &random)
+    let text = Array("a passphrase".utf8)
+    let passphrase = try Passphrase(text.span)
+    let state = Array(try made.exportState(under: passphrase, cost: .test, random: &random).utf8)
+    _ = try made.store(Self.records(randomSecret), protection: .none, replacing: true, random: &random)
+    #expect(throws: AuthenticatorFault.unknownEnd) {
+      var random = TestRandom(state: 6)
+      return try made.exportState(under: passphrase, cost: .test, random: &random)
+    }
+    #expect(try made.waitingRecords(of: "alice").count == 2)
+    #expect(try made.importState(state.span, under: passphrase, replacing: true) == 2)
+    #expect(try made.waitingRecords(of: "alice").isEmpty)
+    _ = try made.exportState(under: passphrase, cost: .test, random: &random)
+  }
+
   private func fault(_ image: DiskImage, in place: TemporaryFolder, at stage: Int) throws -> String? {
     let folder = place.path + "/a"
     defer { try? FileManager.default.removeItem(atPath: folder) }

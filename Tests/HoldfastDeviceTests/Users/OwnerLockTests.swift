@@ -76,6 +76,24 @@ import HoldfastDevice
     }
   }
 
+  @Test func `the code that unlocks a spare authenticator is withdrawn, too`() throws {
+    let device = try TestDevice()
+    try device.add()
+    var visitor = TestVisitor()
+    var random = TestRandom(state: 5)
+    let spare = try device.ledger.issueActivation(
+      of: device.ledger.nextSpare(of: ann), ByPurpose(otp: hotpMethod), replaces: false,
+      terms: ActivationTerms(main: ann), realClock: testTime, random: &random)
+    #expect(try visitor.use(spare.text, at: device.connect()))
+    for locked in [ann, "ann#2"] as [BoundedText<32>] {
+      let unlocking = try device.ledger.issueUnlocking("ann#2")
+      try device.ledger.lockUser(locked, until: maximumInteger, realClock: testTime)
+      #expect(try device.ledger.openCodes().isEmpty)
+      #expect(try !visitor.use(unlocking, for: .unlock, at: device.connect()))
+      #expect(try device.record()?.lockedUntil == maximumInteger)
+    }
+  }
+
   @Test func `an image keeps the lock too, withdraws the codes, and audits it`() throws {
     let test = try TestImage()
     try test.image.add(ann, otp: hotpMethod, seal: nil)

@@ -106,6 +106,18 @@ import HoldfastDevice
     #expect(try ask("ann", "lock", "7").result == "notInPolicy")
   }
 
+  @Test func `conditions of seal-request itself hold, too`() throws {
+    device.policy.conditions[UserCommandName.sealRequest] = {
+      var conditions = CommandConditions()
+      conditions.parameters = ParameterRules(
+        places: [.oneOf(["ann"]), .oneOf(["lock"]), .oneOf(["7"])], requiredCount: 3)
+      return conditions
+    }()
+    #expect(try ask("ann", "lock", "8").result == "notInPolicy")
+    #expect(try device.record()?.challenge == nil)
+    #expect(try ask("ann", "lock", "7").status == .accepted)
+  }
+
   @Test func `a step-up to a seal is asked for where it applies`() throws {
     device.policy.commands[BoundedText("lock")]?.factors = [.device]
     device.policy.conditions[BoundedText("lock")] = {
