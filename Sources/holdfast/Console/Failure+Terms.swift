@@ -17,12 +17,12 @@ extension Failure {
         hint: "enrol again: \(enroll) --replace; if this host's clock is wrong, set it first")
     case .notCompliant(let device, let finding):
       self.init(
-        code: .notCompliant, "notCompliant: \(finding.text) for device \(hexadecimal(device)); nothing was sent",
+        code: .notCompliant, "notCompliant, for device \(hexadecimal(device)): \(finding.text)",
         hint: "update it, or ask the operator of the issuer; then enrol again: \(enroll) --replace")
     case .wiped(let device, let finding):
       self.init(
         code: .enrolmentWiped,
-        "wiped: \(finding.text), so the enrolment for device \(hexadecimal(device)) was removed; nothing was sent",
+        "wiped: the enrolment for device \(hexadecimal(device)) was removed, because \(finding.text)",
         hint: "update it, or ask the operator of the issuer; then enrol again: \(enroll)")
     }
   }

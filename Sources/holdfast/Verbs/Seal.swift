@@ -45,10 +45,10 @@ struct Seal: Verb {
     help: "A file with a device's request, as text, in place of the command; - is standard input.", completion: .file())
   var request: String?
 
-  @Flag(help: "Seal the request without a question.")
+  @Flag(help: "Do not ask whether to seal; a PIN is still needed.")
   var yes = false
 
-  @Flag(help: "Make the refusal in place of the seal, without a question.")
+  @Flag(help: "Make the refusal in place of the seal, without that question.")
   var reject = false
 
   mutating func perform() throws(Failure) {

@@ -154,7 +154,7 @@ import HoldfastDevice
   @Test func `a used code, an old one and a challenge that is gone are told, and a guess is told nothing`() throws {
     #expect(try give(nil, otp: password(3), to: "unlock").status == .accepted)
     #expect(try give(nil, otp: password(0), to: "unlock").result == "", "only the last ones are looked at")
-    for counter in [1, 2, 3] as [UInt64] {
+    for counter in [1, 3] as [UInt64] {
       let verdict = try give(nil, otp: password(counter), to: "unlock")
       #expect((verdict.status, verdict.result) == (.otpRejected, "codeUsed"))
     }

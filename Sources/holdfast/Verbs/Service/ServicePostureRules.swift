@@ -10,7 +10,7 @@ struct ServicePostureRules: Verb {
     commandName: "posture-rules",
     abstract: "Sign rules about the posture of provers with the issuer's key.",
     discussion: """
-      The file with the rules is JSON: "number", "default" and "unknown" (each ignore, warn or refuse), "rules" with the names of \
+      The file with the rules is JSON: "number", "default" and "unknown" (each ignore, warn, refuse or wipe), "rules" with the names of \
       findings, and optionally "until" in Unix seconds. A prover installs only rules whose number is higher than that of its \
       present ones. The command does not remember numbers.
       """,
