@@ -12,6 +12,14 @@ from test_service import Instance, Service
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.yaml"
 
+# The schemas do not say that base64 holds JSON, that a version needs an app and a manifest its signature, or which names of
+# findings there are: these operations refuse some bodies that have the right form. All other checks apply to them.
+NOT_ONLY_FORM = """
+[[operations]]
+include-operation-id = ["setSettings", "removeSettings", "setPostureRules", "setPolicy", "approveImage"]
+checks.positive_data_acceptance.enabled = false
+"""
+
 
 @pytest.fixture(scope="module")
 def service(request, tmp_path_factory):
@@ -37,8 +45,9 @@ def test_schemathesis_finds_no_difference(service, request, tmp_path):
         words += ["--url", f"http://127.0.0.1:{instance.port}", "--header", f"Authorization: Bearer {token}"]
         words += ["--phases", "examples,coverage,fuzzing", "--max-examples", "20", "--continue-on-failure"]
         words += ["--seed", "1", "--request-timeout", "60", "--warnings", "off", "--suppress-health-check", "all"]
-        # Schemathesis takes every answer that it does not know for JSON; test_service_apps.py verifies this JWS.
-        words += ["--exclude-operation-id", "configuration"]
+        # Schemathesis takes every answer that it does not know for JSON; test_service_apps.py verifies these two JWS.
+        words += ["--exclude-operation-id", "configuration", "--exclude-operation-id", "postureRules"]
+        (tmp_path / "schemathesis.toml").write_text(NOT_ONLY_FORM)
         environment = {**os.environ, "PYTHONPATH": str(library.resolve()), "HOME": str(tmp_path)}
         done = subprocess.run(
             words,
@@ -52,7 +61,7 @@ def test_schemathesis_finds_no_difference(service, request, tmp_path):
         text = done.stdout.decode(errors="replace")
         assert done.returncode == 0, text[-6000:]
         # A run that tested nothing would pass, too.
-        operations = DOCUMENT.read_text().count("operationId:") - 1
+        operations = DOCUMENT.read_text().count("operationId:") - 2
         assert f"Tested: {operations}" in text, text[-2000:]
         assert instance.process.poll() is None
         assert "failure" not in instance.log.read_text()

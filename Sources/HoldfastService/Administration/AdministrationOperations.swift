@@ -63,7 +63,7 @@ extension AdministrationOperation {
           "root", .hexadecimal(digitCount: 32), required: true, "The release's root, a line of mpk.key. It is a secret."
         ),
         Schema.Property("manifest", .anyText(1...65_536), "The maker's manifest, exactly as it was signed."),
-        Schema.Property("signature", .base64(byteCounts: 8...72), "The maker's signature of the manifest, in DER."),
+        Schema.Property("signature", .base64(byteCounts: 7...72), "The maker's signature of the manifest, in DER."),
         Schema.Property("maker_key", .anyText(1...4096), "The maker's public key, in PEM."),
       ], answer: Listing.images.schema
     ) { (fleet, request) throws(AdministrationFault) in

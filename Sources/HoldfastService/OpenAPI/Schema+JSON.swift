@@ -17,10 +17,11 @@ extension Schema {
     case .base64(let counts):
       let pattern =
         "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
-      return .object([
-        ("type", .string("string")), ("contentEncoding", .string("base64")), ("pattern", .string(pattern)),
-        ("maxLength", .integer(UInt64((counts.upperBound + 2) / 3 * 4))),
-      ])
+      let limits: [(String, JSONValue)] = [("maxLength", .integer(UInt64((counts.upperBound + 2) / 3 * 4)))]
+      let least: [(String, JSONValue)] = [("minLength", .integer(UInt64((counts.lowerBound + 2) / 3 * 4)))]
+      return .object(
+        [("type", .string("string")), ("contentEncoding", .string("base64")), ("pattern", .string(pattern))]
+          + (counts.lowerBound > 0 ? least : []) + limits)
     case .anyText(let counts):
       return .object([
         ("type", .string("string")), ("minLength", .integer(UInt64(counts.lowerBound))),
