@@ -51,7 +51,7 @@ static inline CURLcode holdfast_curl_set_answer(CURL *handle, struct holdfast_cu
   return code != CURLE_OK ? code : curl_easy_setopt(handle, CURLOPT_WRITEDATA, answer);
 }
 
-/// What a connection by TLS must meet in addition to libcurl's own checks.
+/// The conditions that a connection by TLS must meet in addition to libcurl's own checks.
 struct holdfast_curl_trust {
   /// SHA-256 digests of public keys, 32 bytes each, one of which must be in the chain of certificates; none if there is no pin.
   const unsigned char *pins;

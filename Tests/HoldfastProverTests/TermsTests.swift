@@ -219,7 +219,7 @@ import HoldfastProver
     #expect(!warnings.take().contains { if case .anotherIssuerKey = $0 { true } else { false } })
   }
 
-  /// What an online service answers to `POST /v1/tokens`.
+  /// The answer of an online service to `POST /v1/tokens`.
   private func answer(_ token: MeasurementToken, _ members: [(String, JSONValue)]) -> [UInt8] {
     var text: [UInt8] = []
     text.append(asPaddedBase64: token.bytes.span)
@@ -317,7 +317,7 @@ import HoldfastProver
     #expect(try prover().status().first?.offlineLimit != nil)
     let newer = try #require(try prover().folder.entries().first).load()
     #expect(try prover().folder.remove(newer))
-    // What is gone already need not be removed.
+    // An enrolment that is gone already need not be removed.
     #expect(try prover().folder.remove(newer))
     #expect(throws: ProverError.self) { try prover().status() }
   }
@@ -523,7 +523,7 @@ private final class TermsIssuer {
   }
 }
 
-/// What a prover warned of.
+/// The warnings of a prover.
 private final class Warnings: Sendable {
   private let all = Mutex<[ProverWarning]>([])
 

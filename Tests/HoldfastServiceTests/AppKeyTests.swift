@@ -110,7 +110,7 @@ import Testing
     // Operators see the refusal by the code that the backend sees.
     let code = try #require(claims[1]["arc"]?.text)
     #expect(try test.list("listRefusals", query: [("code", code)]).count == 1)
-    // What is more than a token is refused as before, and so is evidence of an unknown maker.
+    // Everything but the token is refused as before, and so is evidence of an unknown maker.
     #expect(try test.fetch(bad).reasons == ["unknownImage", "debugger"])
     let forged = TestApp(salt: 3, evidenceKey: [UInt8](repeating: 1, count: 32))
     #expect(try test.fetch(forged) { $0.domain = "api.example" }.reasons == ["notAuthentic"])

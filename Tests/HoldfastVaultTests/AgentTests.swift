@@ -203,7 +203,7 @@ private final class Socket {
   }
 }
 
-/// What an app is told of a vault without asking.
+/// The changes of a vault that an app is told of without asking.
 @Suite struct PresenceTests {
   @Test(.timeLimit(.minutes(1))) func `an app is told when its vault is locked, unlocked and wiped`() async throws {
     let made = try TestVault(attemptLimit: 3)
@@ -221,7 +221,7 @@ private final class Socket {
     for _ in 0..<3 { _ = made.fault(of: wrongPasscode) }
     #expect(try await presences.next() == .wiped)
     _ = try made.vault.create(passcode: try passcode(rightPasscode), keyFile: nil)
-    // What is seen of a creation or a wiping on the way depends on chance.
+    // It depends on chance which steps of a creation or a wiping are seen.
     while let presence = try await presences.next(), presence != .locked { #expect(presence == .missing) }
     try made.vault.wipe()
     while let presence = try await presences.next(), presence != .missing { #expect(presence == .wiped) }

@@ -329,7 +329,7 @@ package struct OpenCode: Sendable, Equatable {
   package let user: BoundedText<32>
   /// The time from which the code is no longer valid, in Unix seconds.
   package let expires: UInt64
-  /// What the code says in addition.
+  /// The code's demand, and the user whose spare authenticator it makes.
   package let terms: ActivationTerms
 
   init(_ record: borrowing OneUseCodeRecord, _ terms: ActivationTerms = ActivationTerms()) {

@@ -78,7 +78,7 @@ package struct TrustTerms: Sendable, Equatable {
   }
 }
 
-/// What the ledger knows about the runs of the device's server.
+/// The runs of the device's server, as the ledger records them.
 package struct RunRecord: Sendable, Equatable {
   /// The start of the host (its boot id) in which the server started that has not ended in order; nil if the last one has.
   package var host: String?

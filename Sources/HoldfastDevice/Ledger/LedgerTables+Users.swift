@@ -292,7 +292,7 @@ extension LedgerTables {
   }
 }
 
-/// What an activation code says in addition to the user and the methods. Only a ledger on Linux keeps it.
+/// The terms of an activation code, in addition to the user and the methods. Only a ledger on Linux keeps them.
 package struct ActivationTerms: Sendable, Equatable {
   /// The protection that the owner demands; nil for none.
   package var demand: ProtectionDemand?

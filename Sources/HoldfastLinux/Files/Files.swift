@@ -71,7 +71,7 @@ package enum Files {
         try operations.synchronize(file.number)
       }
     } catch {
-      // What cannot be overwritten, such as a link, a read-only file or one on a full disk that copies, is removed nevertheless.
+      // A file that cannot be overwritten, such as a link, a read-only file or one on a full disk that copies, is removed nevertheless.
       guard error.number != ENOENT else { throw FileError(error, at: path) }
     }
     try removeFile(at: path, operations: operations)

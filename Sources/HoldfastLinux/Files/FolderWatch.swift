@@ -47,7 +47,7 @@ package struct FolderWatch: ~Copyable {
       if waited[0].revents != 0 { return false }
       if ready > 0 { break }
     }
-    // What the kernel says in detail does not matter, nor whether it had to leave something out.
+    // The details of the events do not matter, nor whether the kernel had to leave some out.
     var events = [UInt8](repeating: 0, count: 4096)
     while unsafe read(descriptor.number, &events, events.count) > 0 {}
     return true

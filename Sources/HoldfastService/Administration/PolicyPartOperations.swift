@@ -67,7 +67,7 @@ extension AdministrationRequest {
     if let member = body.member("settings") {
       do throws(JSONMistake) { settings = try AppSettings(member) } catch { throw .mistake(error) }
     }
-    // What is removed has no settings, and the scope alone counts.
+    // A removal has no settings: only the scope counts.
     guard let known = settings ?? AppSettings(.bytes, []) else { throw .conflict(.tooLong) }
     let scope = ScopedSettings(app: app, version: version, device: device, settings: known)
     guard scope != nil || version == nil else {

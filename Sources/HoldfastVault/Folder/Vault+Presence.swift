@@ -2,7 +2,7 @@ import Glibc
 import HoldfastCore
 import HoldfastLinux
 
-/// What an app can do with a vault at the moment, as far as files and an agent show it.
+/// The state of a vault for an app at the moment, as far as files and an agent show it.
 public enum VaultPresence: Sendable, Equatable {
   /// There is no vault, or none that is whole.
   case missing

@@ -18,7 +18,7 @@ import HoldfastAuthenticator
     #expect(added.changeCount == 1 && added.id.count == 16)
     #expect(try [code(authenticator), code(authenticator)] == ["755224", "287082"])
     #expect(try authenticator.stamp()?.changeCount == 3 && store.writeCount == 3)
-    // What only reads writes nothing.
+    // A call that only reads writes nothing.
     _ = try (authenticator.records(), authenticator.users(), authenticator.devices())
     #expect(throws: AuthenticatorFault.exists) { try add(NewRecord(), to: authenticator) }
     #expect(try authenticator.stamp()?.changeCount == 3 && store.writeCount == 3)
