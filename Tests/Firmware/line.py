@@ -12,6 +12,9 @@ DENIED = session.message_3(session.STATUS["internal"], None)
 # From its first byte on a message has 10 s, and a byte after the one before a second.
 SILENCE_SECONDS = 1
 QUIET_SECONDS = 0.1
+# The board counts time itself, but the host may be late: a flood of 64 KiB takes some seconds to arrive, and several times that while
+# other work keeps the processors busy.
+PATIENCE_SECONDS = 60
 
 
 def frame(message):
@@ -21,7 +24,7 @@ def frame(message):
 class Line(StreamConnection):
     """A connected socket of bytes; of what the device repeats, only the first is seen."""
 
-    def __init__(self, handle, timeout=20.0):
+    def __init__(self, handle, timeout=PATIENCE_SECONDS):
         super().__init__(handle, timeout)
         self.timeout, self.last = timeout, None
 

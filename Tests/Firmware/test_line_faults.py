@@ -10,13 +10,11 @@ import pytest
 from cases import side_by_side
 from holdfast_peer import session
 from holdfast_peer.refusal import Refused
-from line import EMPTY, frame
+from line import EMPTY, PATIENCE_SECONDS, frame
 from provisioned import NAMES, running
 
 MALFORMED, EXPIRED = (session.message_3(session.STATUS[name], None) for name in ("malformed", "challengeExpired"))
 LARGEST = 4096
-# The board counts time itself; the host may be late.
-PATIENCE_SECONDS = 60
 
 
 class Stand:

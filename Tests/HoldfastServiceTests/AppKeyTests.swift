@@ -99,6 +99,10 @@ import Testing
     #expect(claims[0].members?.map(\.0) == claims[1].members?.map(\.0))
     #expect(claims[1]["sub"]?.text == "app" && claims[1]["did"] == claims[0]["did"])
     #expect(decoy["message_key"] != good["message_key"] && decoy["expires"] == good["expires"])
+    // An app that asks twice gets the same again, as an approved one would.
+    let again = try test.fetched(bad) { $0.domain = "api.example" }
+    #expect(again["message_key"] == decoy["message_key"])
+    #expect(algorithm == "ES256" || again["token"] == decoy["token"])
     if algorithm == "HS256" {
       let secret = try test.secretBytes("showDomainSecret", key: "api.example")
       #expect(try isSigned(tokens[0], by: secret))

@@ -166,6 +166,28 @@ import Testing
     #expect(claims.members?.map(\.0) == ["num", "iat", "default", "unknown", "rules"])
     #expect(claims["num"]?.number == 3 && claims["iat"]?.number == TestFleet.now)
   }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `posture rules stay under the key of the first ones, which provers follow, when another key signs tokens`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    func set(_ number: UInt64) throws -> [UInt8] {
+      _ = try test.perform(
+        "setPostureRules",
+        body: .object([
+          ("number", .integer(number)), ("default", .string("ignore")), ("unknown", .string("warn")),
+          ("rules", .object([])),
+        ]))
+      return Array(try #require(try test.fleet.postureRules()).text.utf8)
+    }
+    _ = try set(1)
+    let first = try #require(try test.fleet.issuerKeys().first).point
+    _ = try test.perform("rotateKey", body: .object([("active", .integer(TestFleet.now))]))
+    #expect(try test.fleet.issuerKeys().count == 2)
+    let claims = try SignedJSON.verify(try set(2), type: "holdfast-posture-rules+jwt", by: first)
+    #expect(claims["num"]?.number == 2)
+  }
 }
 
 /// Two letters that differ for each number below 64.

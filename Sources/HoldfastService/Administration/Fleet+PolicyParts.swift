@@ -35,7 +35,10 @@ extension Fleet {
     }
   }
 
-  /// Signs rules about the posture of provers, which every prover may fetch, with the present key of the issuer.
+  /// Signs rules about the posture of provers, which every prover may fetch.
+  ///
+  /// Provers follow one key. The key that signed the present rules therefore signs all later ones, also after another key began to
+  /// sign tokens; the issuer's present key signs the first rules.
   ///
   /// - Parameter claims: The claims without `num` and `iat`.
   /// - Throws: `conflict` for a number that is not above the present one, and for rules that no prover would read.
@@ -50,7 +53,8 @@ extension Fleet {
       let present = try session.running { (session) throws(FleetFault) in try session.postureRules() }
       guard number > present?.number ?? 0 else { throw .conflict(.notNewer) }
       let text = try session.running { (session) throws(FleetFault) in
-        guard let issuer = keys.issuer(at: session.now) else { throw .corrupt }
+        let signer = present.flatMap { present in keys.issuers.first { $0.signed(rules: present.text) } }
+        guard let issuer = signer ?? keys.issuer(at: session.now) else { throw .corrupt }
         return try CompactToken.signed(
           .object([("num", .integer(number)), ("iat", .integer(session.now))] + claims), as: .postureRules,
           by: issuer.key)
@@ -87,6 +91,13 @@ extension FleetSession {
     else { return nil }
     let (number, bytes) = try decoding { () throws(SQLFault) in (try row.unsigned(0), try row.bytes(1)) }
     return (number, String(decoding: bytes, as: UTF8.self))
+  }
+}
+
+extension FleetKeys.Issuer {
+  /// Whether this key signed these rules.
+  fileprivate func signed(rules text: String) -> Bool {
+    (try? SignedJSON.verify(Array(text.utf8), type: CompactTokenKind.postureRules.rawValue, by: key.publicPoint)) != nil
   }
 }
 

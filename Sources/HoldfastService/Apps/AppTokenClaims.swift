@@ -32,7 +32,7 @@ struct AppTokenClaims {
 
 extension Fleet {
   /// Returns the answer to an app that is refused, if the policy hides refusals: it looks like the one to an approved app, but its
-  /// token has a signature that no backend accepts, and its key for messages is a random one.
+  /// token has a signature that no backend accepts, and so has what it signs with its key for messages.
   ///
   /// The backend and the operators see the refusal, by the response code. The app learns of it from the backend only. Anyone who
   /// checks an ES256 token with the public key sees it too.
@@ -52,13 +52,16 @@ extension Fleet {
       version: isDevelopment ? .zero : version, hash: wishes.hash, isDevelopment: isDevelopment
     ).json(for: domain, from: keys.policy, now: session.now)
     try session.count("decoys")
+    var messageKey: String?
+    if keys.policy.features.messageSigning {
+      messageKey = try keys.decoyKey(epoch: keys.apps.messageEpoch).withBytes { paddedBase64($0) }
+    }
     return Self.body(
       token: (try Self.decoyToken(claims, for: domain, with: keys, now: session.now), session.now + domain.lifetime),
-      messageKey: keys.policy.features.messageSigning ? try Self.randomKey().withBytes { paddedBase64($0) } : nil,
-      code, hostID, keys.apps)
+      messageKey: messageKey, code, hostID, keys.apps)
   }
 
-  /// Signs claims with a key that nobody knows, under the header of the key that backends know.
+  /// Signs claims with a key that no backend has, under the header of the key that backends know.
   private static func decoyToken(
     _ claims: JSONValue, for domain: APIDomain, with keys: FleetKeys, now: UInt64
   ) throws(FleetFault) -> String {
@@ -70,14 +73,10 @@ extension Fleet {
       }
       return try CompactToken.signed(claims, as: .app, by: key, named: try keys.appKey(at: now).id)
     case .hs256:
+      let epoch = keys.apps.domainEpoch(domain.name)
       return try CompactToken.signed(
-        claims, as: .app, sharedKey: try randomKey(), epoch: keys.apps.domainEpoch(domain.name))
+        claims, as: .app, sharedKey: try keys.decoyKey(domain: domain.name, epoch: epoch), epoch: epoch)
     }
-  }
-
-  private static func randomKey() throws(FleetFault) -> Secret<32> {
-    var random = SystemRandom()
-    do throws(RandomFailure) { return try random.secret() } catch { throw .cryptography }
   }
 }
 

@@ -94,6 +94,13 @@ extension FleetKeys {
     try derivedKey("holdfast/1 message signing", Array(String(apps.messageEpoch).utf8))
   }
 
+  /// Derives the keys of decoys, 32 bytes each, which stay as long as the keys that they stand for:
+  /// `HMAC-SHA-256(account secret, "holdfast/1 decoy" ‖ 0x00 ‖ epoch as decimal digits ‖ 0x00 ‖ domain)`; the domain is empty for the
+  /// key with which apps sign messages.
+  func decoyKey(domain: String = "", epoch: UInt64) throws(FleetFault) -> Secret<32> {
+    try derivedKey("holdfast/1 decoy", Array(String(epoch).utf8) + [0] + Array(domain.utf8))
+  }
+
   private func derivedKey(_ label: StaticString, _ context: [UInt8]) throws(FleetFault) -> Secret<32> {
     var message = Array(label.description.utf8) + [0]
     message += context
