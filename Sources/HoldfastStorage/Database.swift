@@ -143,6 +143,36 @@ extension Database {
     return result
   }
 
+  /// Runs statements as a part of the present transaction, which can be undone by itself.
+  ///
+  /// - Parameters:
+  ///   - isKept: Whether the part stays in the transaction for this result. If not, it is undone.
+  ///   - body: Reads and writes this database; an error undoes the part.
+  /// - Returns: The result of the body.
+  /// - Throws: `misuse` outside of a transaction; the errors of the body. SQLite may have rolled back the whole transaction: see
+  ///   ``isRolledBack``.
+  package func part<Result>(
+    isKept: (Result) -> Bool, _ body: () throws(DatabaseError) -> Result
+  ) throws(DatabaseError) -> Result {
+    guard isInTransaction else { throw .misuse }
+    try run("SAVEPOINT part")
+    let result: Result
+    do throws(DatabaseError) { result = try body() } catch {
+      if !isRolledBack { try undoPart() }
+      throw error
+    }
+    if isKept(result) { try run("RELEASE part") } else { try undoPart() }
+    return result
+  }
+
+  private func undoPart() throws(DatabaseError) {
+    try run("ROLLBACK TO part")
+    try run("RELEASE part")
+  }
+
+  /// Whether SQLite rolled back the present transaction on its own, after an error.
+  package var isRolledBack: Bool { isInTransaction && connection?.isAutocommit != false }
+
   /// Runs queries on one state of the database. Other connections may write meanwhile; this one does not see it.
   ///
   /// - Parameters:

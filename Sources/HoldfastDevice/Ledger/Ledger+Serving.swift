@@ -137,18 +137,18 @@ extension Ledger {
   /// The most by which an issuer's clock, which raises the floor, is expected to be ahead of the device's.
   private static var clockToleranceSeconds: UInt64 { 600 }
 
-  /// Writes the outcome of an accepted round, without waiting for the disk.
+  /// Writes the outcome of an accepted round, without waiting for the disk. If others are writing, their transaction does it.
   ///
   /// The counter of an anchored ledger is not raised: in an older copy, the outcome is unknown.
   func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
     running.end(request, outcome)
     do throws(DatabaseError) {
-      try read { (tables) throws(DatabaseError) in
+      let isKept: Void? = try outsideTransactions(isPatient: false) { (tables) throws(DatabaseError) in
         try tables.database.transactionWithoutWaiting { () throws(DatabaseError) in
           try tables.keep(outcome, of: request)
         }
       }
-      running.remove([request: outcome])
+      if isKept != nil { running.remove([request: outcome]) }
     } catch { return }  // If this fails, the next transaction writes the outcome.
   }
 

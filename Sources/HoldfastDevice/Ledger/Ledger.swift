@@ -1,12 +1,13 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastStorage
 import Synchronization
 
 /// A ledger of the facts that a device must never lose: trusted issuers, floors, uses, nonces, users and the audit log, in
 /// `ledger.sqlite`.
 ///
-/// All threads of a process share it; other processes may open it too. Every change is one transaction, and durable when the
-/// call returns.
+/// All threads of a process share it; other processes may open it too. Every change is part of a transaction, which it may share with those of
+/// other threads, and durable when the call returns.
 package final class Ledger: Sendable {
   let limits: LedgerLimits
   /// The id of the device whose ledger this was when it was opened.
@@ -17,10 +18,18 @@ package final class Ledger: Sendable {
   let running = RunningRequests()
   package let denied = DeniedCounter()
   private let anchor: LedgerAnchor?
-  private let lock = Mutex(())
-  /// The tables, which only the holder of `lock` uses. A `Mutex` around them would not lend them to bodies that are not
+  private let monitor = Monitor()
+  /// The number of threads that are about to write, and wait for `monitor`.
+  private let arriving = Atomic(0)
+  package var arrivingCount: Int { arriving.load(ordering: .sequentiallyConsistent) }
+  /// The writes that are to become durable together, while one of their threads collects them. Only the holder of `monitor` uses it.
+  private nonisolated(unsafe) var group: WriteGroup?
+  /// The tables, which only the holder of `monitor` uses. A `Mutex` around them would not lend them to bodies that are not
   /// `Sendable`.
   private nonisolated(unsafe) let tables: LedgerTables
+  private let reading = Mutex(())
+  /// The tables through another connection, which sees durable writes only, and which only the holder of `reading` uses.
+  private nonisolated(unsafe) let durableTables: LedgerTables
 
   /// The length in bytes up to which opening the file checks the audit log too. Beyond it, only ``verifyAudit()`` does. The
   /// tables that decide rounds are checked each time.
@@ -29,17 +38,21 @@ package final class Ledger: Sendable {
   /// Opens the ledger at `path`. Without `anchor`, an older copy cannot be detected.
   package init(path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil) throws(LedgerError) {
     let state: LedgerState
-    let tables: LedgerTables
+    let (tables, durableTables): (LedgerTables, LedgerTables)
+    func open(check: Database.Check) throws(DatabaseError) -> LedgerTables {
+      LedgerTables(
+        database: try Database(
+          path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema, creation: .never,
+          check: check, busyTimeoutMilliseconds: 5000))
+    }
     do throws(DatabaseError) {
-      let database = try Database(
-        path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema, creation: .never,
-        check: .sparing(table: "audit", above: Self.checkedByteCount), busyTimeoutMilliseconds: 5000)
-      tables = LedgerTables(database: database)
+      tables = try open(check: .sparing(table: "audit", above: Self.checkedByteCount))
+      durableTables = try open(check: .skipped)
       state = try tables.state()
     } catch { throw .database(error) }
     (self.limits, self.anchor) = (limits, anchor)
     (deviceID, tpm) = (state.deviceID, state.tpm)
-    unsafe self.tables = tables
+    unsafe (self.tables, self.durableTables) = (tables, durableTables)
     try anchor?.takeTurn { () throws(LedgerError) in _ = try newestState() }
   }
 
@@ -61,55 +74,139 @@ package final class Ledger: Sendable {
     try database.close()
   }
 
-  /// Calls `body` with the tables, for reading.
+  /// Calls `body` with the tables, for reading. It sees durable writes only.
   package func read<Result: Sendable & ~Copyable>(
     _ body: (borrowing LedgerTables) throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
-    try lock.withLock { _ throws(DatabaseError) in try body(unsafe tables) }
+    let result = try monitor.withLockIfFree { () throws(DatabaseError) -> Result? in
+      unsafe group == nil ? try body(unsafe tables) : nil
+    }
+    if let result { return result }
+    return try reading.withLock { _ throws(DatabaseError) in try body(unsafe durableTables) }
+  }
+
+  /// Calls `body` with the database outside of any transaction. Returns nil if that has to wait for others that write, unless
+  /// `isPatient`.
+  func outsideTransactions<Result>(
+    isPatient: Bool, _ body: (borrowing LedgerTables) throws(DatabaseError) -> Result
+  ) throws(DatabaseError) -> Result? {
+    try monitor.withLock { () throws(DatabaseError) in
+      while unsafe group != nil {
+        guard isPatient else { return nil }
+        monitor.wait()
+      }
+      return try body(unsafe tables)
+    }
   }
 
   /// Runs `body` in a transaction on the state, which is written back unless `body` throws.
   ///
+  /// If other threads are about to write, all of them share the transaction, so that it becomes durable once for all of them. A
+  /// write that throws or is not kept undoes only itself. But every write of a group returns when the group is durable, because it
+  /// may rest on the others, and throws if that failed.
+  ///
   /// If the ledger is anchored, this throws also when the counter could not be raised. The transaction is then durable, but
   /// nothing may be acted upon.
   ///
-  /// If `isKept` returns false for the result, everything is rolled back: nothing is synchronised, and no counter is raised.
-  package func write<Result: Sendable>(
-    isKept: (Result) -> Bool = { _ in true },
-    _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
-  ) throws(LedgerError) -> Result {
-    try lock.withLock { _ throws(LedgerError) in
-      guard let anchor else { return try commit(isKept, body).result }
-      return try anchor.takeTurn { () throws(LedgerError) in
-        if !anchor.hasCounted(try state().epoch) { try anchor.count(commit({ _ in true }, { (_, _) in }).epoch) }
-        let (result, epoch) = try commit(isKept, body)
-        if isKept(result) { try anchor.count(epoch) }
-        return result
+  /// If `isKept` returns false for the result, the write is undone. If the first write of a group is undone, the group ends: nothing is
+  /// synchronised, and no counter is raised.
+  package func write<Value: Sendable>(
+    isKept: (Value) -> Bool = { _ in true },
+    _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Value
+  ) throws(LedgerError) -> Value {
+    arriving.add(1, ordering: .sequentiallyConsistent)
+    var outcome = Result<Value, LedgerError>.failure(.database(.misuse))
+    let joined = monitor.withLock { () -> WriteGroup in
+      arriving.subtract(1, ordering: .sequentiallyConsistent)
+      if let group = unsafe group {
+        outcome = add(to: group, isKept, body)
+        if arrivingCount == 0 || group.fault != nil { monitor.signal() }
+        return group
       }
+      let group = WriteGroup()
+      unsafe self.group = group
+      do throws(LedgerError) {
+        try inTurn { () throws(LedgerError) in
+          try commit(group) { outcome = add(to: group, isKept, body) }
+        }
+        group.end(nil)
+      } catch { group.end(error) }
+      unsafe self.group = nil
+      monitor.signal()
+      return group
+    }
+    try joined.waitForEnd()
+    return try outcome.get()
+  }
+
+  /// Runs `body` in a turn of the anchor, if there is one, and counts the epoch that `body` returns.
+  private func inTurn(_ body: () throws(LedgerError) -> UInt64?) throws(LedgerError) {
+    guard let anchor else {
+      _ = try body()
+      return
+    }
+    try anchor.takeTurn { () throws(LedgerError) in
+      if !anchor.hasCounted(try state().epoch) {
+        let group = WriteGroup()
+        let epoch = try commit(group, isAlone: true) { _ = add(to: group, { _ in true }, { (_, _) in }) }
+        try anchor.count(epoch)
+      }
+      if let epoch = try body() { try anchor.count(epoch) }
     }
   }
 
-  /// Runs the transaction. Also returns the epoch that is to be counted now, for an anchored ledger.
-  private func commit<Result>(
-    _ isKept: (Result) -> Bool,
-    _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
-  ) throws(LedgerError) -> (result: Result, epoch: UInt64?) {
+  /// Runs the transaction of a group, which `first` begins. Returns the epoch that is to be counted now, for an anchored ledger in which
+  /// anything changed.
+  private func commit(
+    _ group: WriteGroup, isAlone: Bool = false, _ first: () -> Void
+  ) throws(LedgerError) -> UInt64? {
     let tables = unsafe tables
-    let outcomes = running.outcomes
-    func isWritten(_ written: (result: Result, epoch: UInt64?)) -> Bool { isKept(written.result) }
-    let written = try tables.database.transaction(mapping: LedgerError.database, isKept: isWritten) {
+    var outcomes: [RequestIdentity: Status] = [:]
+    let isWritten = try tables.database.transaction(mapping: LedgerError.database, isKept: \.self) {
       () throws(LedgerError) in
-      var state = try newestState()
+      _ = try newestState()
+      first()
+      guard group.state != nil else { return false }
+      while !isAlone, group.fault == nil, arrivingCount > 0 { monitor.wait() }
+      if let fault = group.fault { throw .database(fault) }
+      outcomes = running.outcomes
       do throws(DatabaseError) {
         for (request, outcome) in outcomes { try tables.keep(outcome, of: request) }
-        if anchor != nil { state.epoch = state.epoch.map { $0 + 1 } }
-        let result = try body(tables, &state)
-        try tables.save(state)
-        return (result, state.epoch)
       } catch { throw .database(error) }
+      return true
     }
-    if isWritten(written) { running.remove(outcomes) }
-    return written
+    guard isWritten, let state = group.state else { return nil }
+    running.remove(outcomes)
+    tables.auditBound.note(kept: state.audit.count - state.auditBase.count)
+    return state.epoch
+  }
+
+  /// Adds a write to the transaction of a group.
+  private func add<Value>(
+    to group: WriteGroup, _ isKept: (Value) -> Bool,
+    _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Value
+  ) -> Result<Value, LedgerError> {
+    let tables = unsafe tables
+    var changed: LedgerState?
+    func change() throws(DatabaseError) -> Value {
+      var state = try tables.state()
+      // Once for the group: its transaction raises the counter once.
+      if anchor != nil, group.state == nil { state.epoch = state.epoch.map { $0 + 1 } }
+      let value = try body(tables, &state)
+      guard isKept(value) else { return value }
+      try tables.save(state)
+      changed = state
+      return value
+    }
+    do throws(DatabaseError) {
+      // The first write is undone with the whole transaction, which ends then.
+      let value = group.state == nil ? try change() : try tables.database.part(isKept: isKept, change)
+      if let changed { group.state = changed }
+      return .success(value)
+    } catch {
+      if tables.database.isRolledBack { group.fault = error }
+      return .failure(.database(error))
+    }
   }
 
   /// Returns the state, after checking it against the counter of an anchored ledger. Call it within a turn.
@@ -142,7 +239,7 @@ package final class Ledger: Sendable {
   /// Moves SQLite's write-ahead log into the file.
   package func checkpoint() throws(LedgerError) {
     do throws(DatabaseError) {
-      try read { (tables) throws(DatabaseError) in try tables.database.checkpoint() }
+      _ = try outsideTransactions(isPatient: true) { (tables) throws(DatabaseError) in try tables.database.checkpoint() }
     } catch { throw .database(error) }
   }
 }

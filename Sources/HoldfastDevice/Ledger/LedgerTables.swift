@@ -236,7 +236,6 @@ extension LedgerTables {
   /// entries are cut off.
   package func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
     try insert(event, time: time, to: &state)
-    auditBound.note(kept: state.audit.count - state.auditBase.count)
     guard let bound = auditBound.count, state.audit.count - state.auditBase.count > bound else { return }
     // Cutting several entries at once makes an entry about the cut rare.
     let spared = min(bound / 16, Self.dropLimit)

@@ -88,8 +88,10 @@ final class TestPeer {
   }
 
   /// A whole round.
-  func round(_ prover: TestProver, _ command: String = "unlock", flaws: Flaws = []) throws -> TestVerdict {
-    let answer = try prover.answer(try challenge(), command: command, flaws: flaws)
+  func round(
+    _ prover: TestProver, _ command: String = "unlock", number: UInt64? = nil, flaws: Flaws = []
+  ) throws -> TestVerdict {
+    let answer = try prover.answer(try challenge(), command: command, flaws: flaws, number: number)
     try send(answer.message)
     return try prover.open(try receive(), after: answer)
   }
