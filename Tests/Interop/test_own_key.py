@@ -1,5 +1,6 @@
 """Apps in other packages with their own keys: how they are built, enrolled, updated and patched, and what a person's app does."""
 
+import json
 import os
 import pathlib
 import secrets
@@ -237,7 +238,9 @@ def test_an_app_with_its_own_key_is_enrolled_updated_and_if_patched_denied(packa
     assert (done.returncode, b"does not contain this app's image" in done.stderr) == (DENIED, True), done.stderr
 
 
-def test_a_person_s_app_joins_makes_passwords_and_seals_checks_the_device_and_changes_the_pin(field, folder):
+def test_a_person_s_app_joins_makes_passwords_and_seals_answers_requests_imports_exports_and_changes_the_pin(
+    field, folder
+):
     """Examples/KeyRing, from the owner's code to a changed PIN, against a served lock."""
     key = folder / "key-ring.key"
     key.write_text(secrets.token_hex(16) + "\n")
@@ -247,9 +250,9 @@ def test_a_person_s_app_joins_makes_passwords_and_seals_checks_the_device_and_ch
         app = shutil.copy(examples.built("KeyRing", folder / "key-ring") / "KeyRing", folder / "KeyRing")
     lock, run = f"unix:{field.socket}", field.line
 
-    def ring(*words, given=""):
+    def ring(*words, given="", of=folder):
         done = subprocess.run(
-            [app, *words], input=given, cwd=folder, env=run.environment, capture_output=True, text=True, timeout=60,
+            [app, *words], input=given, cwd=of, env=run.environment, capture_output=True, text=True, timeout=60,
             check=False, umask=0o077,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -266,7 +269,7 @@ def test_a_person_s_app_joins_makes_passwords_and_seals_checks_the_device_and_ch
         prove = ("prove", "--connect", lock, "--state", "other", "--command", command, *words, "--user", "ann")
         return run.run(*prove, kind, "code").returncode
 
-    code = owners_code("add", "--otp", "hotp")
+    code = owners_code("add", "--otp", "hotp", "--seal", "OCRA-1:HOTP-SHA256-8:C-QH64")
     assert "mistyped" in ring("join", lock, given=code[:-3] + "\n482915\n")
     assert "another PIN" in ring("join", lock, given=code + "\n1234\n")
     assert ring("join", lock, given=code + "\n482915\n") == "joined as ann"
@@ -293,7 +296,45 @@ def test_a_person_s_app_joins_makes_passwords_and_seals_checks_the_device_and_ch
         prove("--otp", "000000", "configure")
     assert prove("--otp", ring("password", given="482915\n"), "configure") == DENIED, "locked out"
     assert ring("unlock", lock, given=owners_code("unlock") + "\n") == "unlocked"
+
+    # The lock asks another person, who answers no, rejects, and approves.
+    bea = folder / "bea"
+    bea.mkdir(mode=0o700)
+    code = run.read_json("device", "user", "add", "--seal", "OCRA-1:HOTP-SHA256-8:C-QH64", "bea", "--dir", "lock")["code"]
+    assert ring("join", lock, given=code + "\n736205\n", of=bea) == "joined as bea"
+    policy_file = folder / "lock" / "policy.json"
+    policy = json.loads(policy_file.read_text())
+    policy["commands"]["seal-request"] = {"factors": ["device"]}
+    policy["commands"]["open-safe"]["text"] = "Open safe {1}"
+    policy_file.write_text(json.dumps(policy))
+    asking = ("prove", "--connect", lock, "--state", "other", "--command", "open-safe", "--parameter", "9")
+    asked = run.read_json(*asking, "--user", "bea", "--seal-request")["request"]
+    shown = "bea, the device asks: Open safe 9 (open-safe 9)"
+    assert ring("answer", given=f"{asked}\nno\n736205\n", of=bea).splitlines() == [shown, "nothing was made"]
+    changed = asked[:-1] + ("1" if asked.endswith("0") else "0")
+    assert ring("answer", given=f"{changed}\nyes\n736205\n", of=bea) == "refused: notAuthentic"
+
+    def answered(word, parameter):
+        first, answer = ring("answer", given=f"{asked}\n{word}\n736205\n", of=bea).splitlines()
+        assert first == shown
+        (folder / "answer").write_text(answer + "\n")
+        done = run.run(*asking[:-1], parameter, "--user", "bea", "--seal", "answer", "--json")
+        return done.returncode, json.loads(done.stdout).get("refusal_recorded", False)
+
+    assert answered("reject", "9") == (DENIED, True)
+    assert answered("yes", "8") == (DENIED, False)
+    assert answered("yes", "9") == (OK, False)
+
     undo = ring("change", given="482915\n736204\n")
     assert len(undo) == 34
     assert prove("--otp", ring("password", given="482915\n"), "configure") == DENIED
     assert prove("--otp", ring("password", given="736204\n"), "configure") == OK
+
+    # An account of another service comes and goes.
+    uri = "otpauth://hotp/shop:eve?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=shop&counter=0"
+    assert ring("import", given=f"{uri}\n736205\n") == "imported eve"
+    assert ring("import", given="otpauth://hotp/eve?secret=1\n736205\n") == "that is no account"
+    assert ring("password", "eve", given="736205\n") == "755224", "RFC 4226, appendix D"
+    exported = ring("export", "eve", given="736205\n")
+    assert "secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&" in exported and exported.endswith("counter=1")
+    assert "secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&" not in ring("export", "eve", given="736206\n")

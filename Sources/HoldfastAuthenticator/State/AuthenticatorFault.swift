@@ -56,6 +56,8 @@ public enum AuthenticatorFault: Error, Equatable {
   case unsuitableMethod
   /// A secret is empty or too long, or a number is out of range.
   case badRecord
+  /// Text is not the URI of an account, or a value in it is out of range.
+  case malformedAccount
 
   // Using a record.
 

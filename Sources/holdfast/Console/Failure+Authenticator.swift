@@ -35,6 +35,17 @@ extension Failure {
     }
   }
 
+  /// Creates the failure for an account that could not be exported.
+  package init(exporting fault: AuthenticatorFault, folder: String) {
+    guard case .demanded(let demand) = fault else {
+      self.init(fault, folder: folder)
+      return
+    }
+    self.init(
+      .denied, "the device's owner demands that the secrets need \(demand.text), which an exported secret would not",
+      hint: "holdfast otp state export moves all records as they are; or the owner adds a spare authenticator")
+  }
+
   /// Creates the failure for an authenticator that could not be created.
   package init(making fault: AuthenticatorFault, folder: String) {
     guard case .folder(let error) = fault, error.kind == .notFound else {
@@ -83,6 +94,7 @@ extension Failure {
     case .unsuitableMethod:
       self.init(.denied, "the record's method is not for that purpose", hint: Self.listing)
     case .badRecord: self.init(.malformed, "a secret has 1 to 128 bytes, and a counter is below 2^53")
+    case .malformedAccount: self.init(.malformed, "that is not the URI of an account")
     default: self.init(use: fault)
     }
   }
@@ -101,7 +113,7 @@ extension Failure {
       self.init(
         .denied, "the counter is further ahead than the device searches",
         hint:
-          "holdfast otp sync corrects it; otp --pair shows two codes in a row, from which the device can find the counter"
+          "for passwords, holdfast otp code --pair shows two in a row: give both to the device, then run holdfast otp sync"
       )
     case .badQuestion:
       self.init(.usage, "a challenge is missing, malformed, or not what the record requires", hint: Self.listing)
@@ -127,7 +139,7 @@ extension Failure {
         .denied, "the device's owner demands that the secrets need \(demand.text)",
         hint: (demand.pinLength ?? 0) > PIN.lengths.upperBound
           ? "no PIN of this authenticator is that long; ask the owner for another demand"
-          : "choose that protection, with --add-key-file for a key and a PIN; such a secret cannot be exported")
+          : "choose that protection, with --add-key-file for a key and a PIN")
     case .changeOpen:
       self.init(
         .denied, "the last change is not confirmed yet",

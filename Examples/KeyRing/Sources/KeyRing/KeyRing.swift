@@ -11,8 +11,11 @@ import HoldfastUser
 //
 //   KeyRing join ENDPOINT             becomes a user: reads the owner's code, and the new PIN
 //   KeyRing list                      prints the users, their devices, and what their records need
-//   KeyRing password                  reads the PIN, and prints the next one-time password
+//   KeyRing password [USER]           reads the PIN, and prints the next one-time password
 //   KeyRing seal COMMAND WORD...      reads the PIN, and prints a seal over the command with these parameters
+//   KeyRing answer                    reads a device's request for a seal and shows it; then reads yes, no or reject, and the PIN
+//   KeyRing import                    reads the otpauth URI of an account of another service, and a new PIN
+//   KeyRing export USER               reads the PIN, and prints the URI of the user's account, with its secret
 //   KeyRing check ENDPOINT            has the device prove that it knows the user, before a code is typed into it
 //   KeyRing synchronise ENDPOINT      takes over the device's time and counters, without blocking a thread
 //   KeyRing unlock ENDPOINT           ends a lockout: reads the owner's code
@@ -31,14 +34,19 @@ struct KeyRing {
     switch (words.first, words.count) {
     case ("join", 2): try join(at: Endpoint(parsing: words[1]))
     case ("list", 1): try list()
-    case ("password", 1): try password()
+    case ("password", 1...2): try password(words.dropFirst().first)
     case ("seal", 2...): try seal(words[1], words[2...])
+    case ("answer", 1): try answer()
+    case ("import", 1): try importAccounts()
+    case ("export", 2): try export(words[1])
     case ("check", 2): try check(Endpoint(parsing: words[1]))
     case ("synchronise", 2): try await synchronise(at: Endpoint(parsing: words[1]))
     case ("unlock", 2): try unlock(at: Endpoint(parsing: words[1]))
     case ("change", 1): try change()
     case ("measure", 2): try measure(into: words[1])
-    default: print("usage: KeyRing join | list | password | seal | check | synchronise | unlock | change | measure")
+    default:
+      print("usage: KeyRing join | list | password | seal | answer | import | export")
+      print("               | check | synchronise | unlock | change | measure")
     }
   }
 
@@ -65,9 +73,9 @@ struct KeyRing {
     }
   }
 
-  static func password() throws {
+  static func password(_ user: String?) throws {
     let keys = try person.open()
-    let record = try keys.record(purpose: .otp)
+    let record = try keys.record(user: user, purpose: .otp)
     // It is on the disk that this password is used, before it is shown. A wrong PIN makes a wrong one.
     print(try keys.code(for: record, with: .pin(PIN(line().span)), clock: SystemClock()).text)
   }
@@ -78,6 +86,46 @@ struct KeyRing {
     let request = try SealRequest(
       command: command, parameters: Array(parameters), fieldByteLimit: record.sealFieldByteLimit)
     print(try keys.seal(request, for: record, with: .pin(PIN(line().span)), clock: SystemClock()).text)
+  }
+
+  static func answer() throws {
+    let keys = try person.open()
+    let request: CheckedSealRequest
+    do throws(SealRequestFault) { request = try keys.check(line(), clock: SystemClock()) } catch {
+      // Nobody is asked about a request that no device of this person made, or that has expired.
+      return print("refused: \(error)")
+    }
+    let command = ([request.sealed.command] + request.sealed.parameters).joined(separator: " ")
+    print("\(request.user), the device asks: \(request.text ?? command) (\(command))")
+    let (answer, pin) = (line(), line())
+    switch String(decoding: answer, as: UTF8.self) {
+    case "yes": print(try keys.approve(request, with: .pin(PIN(pin.span)), clock: SystemClock()).text)
+    // The device records this code as the person's refusal, and carries nothing out.
+    case "reject": print(try keys.reject(request, with: .pin(PIN(pin.span)), clock: SystemClock()).text)
+    default: print("nothing was made")
+    }
+  }
+
+  static func importAccounts() throws {
+    let uri = line()
+    let pin = try PIN(line().span)
+    let keys = try AuthenticatorFolder.create(at: person.authenticator)
+    var random = SystemRandom()
+    do throws(AuthenticatorFault) {
+      for record in try keys.importAccounts(uri.span, protection: .pin(pin), random: &random) {
+        print("imported \(record.user)")
+      }
+    } catch .malformedAccount { print("that is no account") }
+  }
+
+  static func export(_ user: String) throws {
+    let keys = try person.open()
+    let record = try keys.record(user: user, purpose: .otp)
+    // Whoever sees the URI can use the account. A wrong PIN exports a wrong secret.
+    let uri = try keys.withExportedAccount(of: record, with: .pin(PIN(line().span))) { uri in
+      String(decoding: (0..<uri.count).map { uri[$0] }, as: UTF8.self)
+    }
+    print(uri)
   }
 
   static func check(_ lock: Endpoint) throws {

@@ -31,8 +31,9 @@ struct OTPExport: Verb {
       Console.warning("a wrong PIN exports a wrong secret, which this command cannot notice")
     }
     let secret = try unlocking.secret(for: record.protection)
-    let credential = try authenticator.using { () throws(AuthenticatorFault) in
-      try folder.credential(of: record, with: secret)
+    let credential: Credential
+    do throws(AuthenticatorFault) { credential = try folder.credential(of: record, with: secret) } catch {
+      throw Failure(exporting: error, folder: authenticator.authenticator)
     }
     let uri: SecretBytes
     do throws(ExportFault) { uri = try credential.otpauthURI() } catch { throw Failure(error) }

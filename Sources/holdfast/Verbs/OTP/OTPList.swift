@@ -31,6 +31,10 @@ struct OTPList: Verb {
     let folder = try authenticator.open()
     let user = user
     let records = try authenticator.using { () throws(AuthenticatorFault) in try folder.records(user: user) }
+    if let user, records.isEmpty {
+      throw Failure(
+        .denied, "there are no records of \(user)", hint: "without --user, holdfast otp list shows all records")
+    }
     let waiting = try authenticator.using { () throws(AuthenticatorFault) in
       var waiting: [Record] = []
       for user in Set(records.map(\.user)).sorted() { waiting += try folder.waitingRecords(of: user) }

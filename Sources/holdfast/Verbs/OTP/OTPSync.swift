@@ -1,4 +1,5 @@
 import ArgumentParser
+import HoldfastAuthenticator
 import HoldfastFormats
 import HoldfastTransport
 import HoldfastUser
@@ -51,6 +52,24 @@ struct OTPSync: Verb {
         ? "the device agrees with this clock"
         : "the device is \(offset.magnitude) s \(offset > 0 ? "ahead of" : "behind") this clock"
       Console.result("\(synchronised.user): synchronised, \(drift)")
+    }
+    try warnOfUnseenCodes(synchronised)
+  }
+
+  /// Says what helps if the device has not seen more codes than it searches ahead, which it cannot correct by itself.
+  private func warnOfUnseenCodes(_ synchronised: SynchronisedUser) throws(Failure) {
+    let folder = try authenticator.open()
+    let records = try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.records(user: synchronised.user)
+    }
+    for record in records where record.deviceID == synchronised.device {
+      guard record.method.isCounted, record.synchronisationAdvice(now: 0) == .required else { continue }
+      let remedy =
+        record.purpose == .otp
+        ? "give it two passwords in a row, from holdfast otp code --pair" : "activate again with a new code"
+      Console.warning(
+        "the device has not seen the last \(record.unseenCodeCount) codes of record \(record.index), and searches no further: \(remedy)"
+      )
     }
   }
 }
