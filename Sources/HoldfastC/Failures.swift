@@ -107,9 +107,9 @@ extension CallFailure {
       // A device that answers a repetition has lost the value that was asked for: the call can be repeated.
       let status = outcome.verdict.status
       if status == .accepted { self.init(HF_ERROR_CONNECTION) } else { self.init(status) }
-    case .unknownUser, .notActivated: self.init(HF_ERROR_USER)
+    case .unknownUser, .notActivated, .wrongHostCode: self.init(HF_ERROR_USER)
     case .recordsOfAnotherDevice: self.init(HF_ERROR_ANOTHER_DEVICE)
-    case .malformedAnswer: self.init(HF_ERROR_PROTOCOL)
+    case .malformedAnswer, .nothingChecked: self.init(HF_ERROR_PROTOCOL)
     case .noClock: self.init(HF_ERROR_SYSTEM)
     }
   }
@@ -128,7 +128,7 @@ extension CallFailure {
     case .diskFull: self.init(HF_ERROR_FULL)
     case .failed: self.init(HF_ERROR_SYSTEM)
     case .noRecords, .unknownRecord, .severalUsers, .severalRecords: self.init(HF_ERROR_RECORD)
-    case .badQuestion, .badUser, .badIndex, .malformedUndoCode: self.init(HF_ERROR_ARGUMENT)
+    case .badQuestion, .badUser, .badIndex, .malformedUndoCode, .malformedAccount: self.init(HF_ERROR_ARGUMENT)
     case .weakPIN: self.init(HF_ERROR_PIN)
     case .changeOpen, .noChange, .wrongUndoCode: self.init(HF_ERROR_CHANGE)
     default: self.init(HF_ERROR_CODE)

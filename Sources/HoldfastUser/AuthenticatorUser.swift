@@ -98,16 +98,17 @@ public struct AuthenticatorUser: Sendable {
   }
 
   /// The records that an activation may replace.
-  private enum Replacing {
+  enum Replacing {
     /// Those of the user, if there are any.
     case any
     /// Those of the user, who must have some.
     case known
   }
 
-  private func exchange(
+  /// Runs an activation; only `device` may end it, if there is one.
+  func exchange(
     _ code: consuming OneUseCode, _ address: DeviceAddress, _ protection: borrowing ProtectionSecret,
-    _ replacing: Replacing?, _ timeoutMilliseconds: Int, _ clock: any Clock & Sendable
+    _ replacing: Replacing?, _ timeoutMilliseconds: Int, _ clock: any Clock & Sendable, only device: DeviceID? = nil
   ) throws(UserExchangeError) -> ActivatedUser {
     let authenticator = try create()
     let session = ActivationSession(
@@ -118,6 +119,10 @@ public struct AuthenticatorUser: Sendable {
       _ = try ActivationExchange(at: address, timeoutMilliseconds: timeoutMilliseconds).run(session) { session in
         guard let grant = session.grant else { return false }
         let granted = ActivatedUser(user: grant.user.description, device: session.deviceID)
+        guard device == nil || granted.device == device else {
+          refusal = .recordsOfAnotherDevice
+          return false
+        }
         do throws(AuthenticatorFault) {
           if replacing == .known, try authenticator.records(user: granted.user).isEmpty { throw .unknownRecord }
           try authenticator.take(

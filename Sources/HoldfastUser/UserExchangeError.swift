@@ -21,6 +21,10 @@ public enum UserExchangeError: Error {
   case recordsOfAnotherDevice
   /// The device did not complete the user's last activation.
   case notActivated
+  /// The device accepted the command without a password, so that no PIN was checked.
+  case nothingChecked
+  /// The device's host code is wrong: it does not know the user's secrets. No code was made for it.
+  case wrongHostCode
   /// The device's answer to an accepted request does not follow the protocol.
   case malformedAnswer
   /// There is no clock, or it is out of range.

@@ -69,10 +69,11 @@ final class ServedLock {
 
   /// Returns a code of the owner that activates a user.
   func activation(
-    of user: BoundedText<32>, replaces: Bool = false, terms: ActivationTerms = ActivationTerms()
+    of user: BoundedText<32>, otp: CodeMethod = hotpMethod, replaces: Bool = false,
+    terms: ActivationTerms = ActivationTerms()
   ) throws -> OneUseCode {
     var random = SystemRandom()
-    let methods = ByPurpose<CodeMethod>(otp: hotpMethod, seal: counterSealMethod)
+    let methods = ByPurpose<CodeMethod>(otp: otp, seal: counterSealMethod)
     return try device.folder.openLedger().issueActivation(
       of: user, methods, replaces: replaces, terms: terms, realClock: SystemClock().unixSeconds(), random: &random)
   }

@@ -300,7 +300,9 @@ def test_a_person_s_app_joins_makes_passwords_and_seals_answers_requests_imports
     # The lock asks another person, who answers no, rejects, and approves.
     bea = folder / "bea"
     bea.mkdir(mode=0o700)
-    code = run.read_json("device", "user", "add", "--seal", "OCRA-1:HOTP-SHA256-8:C-QH64", "bea", "--dir", "lock")["code"]
+    code = run.read_json("device", "user", "add", "--seal", "OCRA-1:HOTP-SHA256-8:C-QH64", "bea", "--dir", "lock")[
+        "code"
+    ]
     assert ring("join", lock, given=code + "\n736205\n", of=bea) == "joined as bea"
     policy_file = folder / "lock" / "policy.json"
     policy = json.loads(policy_file.read_text())

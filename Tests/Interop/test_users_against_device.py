@@ -9,7 +9,7 @@ import time
 import pytest
 from device_users import CHALLENGE_SUITE, COUNTER_SUITE, HOST_SUITE, TIME_SUITE, User, Users, accepted, expect_refused
 from holdfast_peer import cbor, oath, session
-from holdfast_peer.activation import Activation, seal_question
+from holdfast_peer.activation import Activation, password_question, seal_question
 from holdfast_peer.refusal import Refused
 from holdfast_peer.session import COSE
 
@@ -180,6 +180,40 @@ def test_a_seal_over_the_devices_challenge_and_the_host_code_that_came_with_it(d
     for wrong in ("", "0" * 15, "g" * 16, "0" * 17):
         user.expect("internal", "host-code", "ann", wrong)
     assert user.expect("accepted", "host-code", "nobody", "0" * 16).result["result"] == b"", "answer for nobody"
+
+
+@owners
+@pytest.mark.parametrize(
+    "suite", ["OCRA-1:HOTP-SHA256-8:QH64", "OCRA-1:HOTP-SHA1-6:QN08", "OCRA-1:HOTP-SHA512-10:C-QA16"]
+)
+def test_a_password_over_a_challenge_is_good_on_the_connection_that_got_it(device, users, suite):
+    name = f"bound {suite[-4:]}"
+    activation, grant = users.activate(users.code("add", name, "--otp", suite, "--seal", "none"))
+    assert grant["methods"] == {1: [3, suite]}, "methods"
+    user = User(device, name, otp=activation.otp, host=activation.host)
+    here, elsewhere = device.connect(), device.connect()
+
+    def challenge(prover):
+        ours = secrets.token_hex(8)
+        said = user.expect("accepted", "host-code", name, ours, prover=prover).result["result"].decode()
+        theirs, host_code = said.split(" ")
+        assert host_code == oath.ocra(HOST_SUITE, user.host_secret, ours + theirs), "host code"
+        return theirs
+
+    def password(theirs, counter):
+        position = counter if "C-" in suite else None
+        return oath.ocra(suite, user.otp_secret, password_question(suite, theirs), counter=position)
+
+    first = password(challenge(here), 0)
+    refused = user.expect("otpRejected", "configure", otp=first, prover=elsewhere)
+    assert refused.result["result"] == b"noChallenge", "why"
+    user.expect("accepted", "configure", otp=first, prover=here)
+    user.expect("otpRejected", "configure", otp=first, prover=here)
+    assert users.state(user)["failures"] == 0, "a password without its challenge is not compared"
+    user.expect("accepted", "configure", otp=password(challenge(elsewhere), 1), prover=elsewhere)
+    user.expect("otpRejected", "configure", otp=password("0" * 16, 2), prover=here)
+    for prover in (here, elsewhere):
+        prover.connection.close()
 
 
 # Activation
@@ -654,3 +688,76 @@ def test_secrets_of_files_are_refused_where_they_are_none_and_nothing_is_changed
             f"exit status for the name {name!r}"
         )
     assert listed() == before, "users"
+
+
+@owners
+def test_a_pin_is_checked_by_the_device_before_it_is_shared_or_changed(device, users):
+    run, keys, state = device.command_line, device.folder / "shared", device.folder / "sharers-state"
+    service, descriptor = device.service("sharers-service")
+    run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
+    right, wrong, new = (device.folder / f"pin-{name}" for name in ("right", "wrong", "new"))
+    for file, pin in ((right, "482915"), (wrong, "482916"), (new, "736204")):
+        file.write_text(pin + "\n")
+    at, where = ("--connect", device.endpoint), ("--authenticator", keys)
+
+    def holdfast(*arguments, line="", status=0):
+        done = subprocess.run(
+            [run.path, *arguments], env=run.environment, input=line.encode(), timeout=60, capture_output=True
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    def otp(user, pin):
+        return holdfast("otp", "code", *where, "--user", user, "--pin-file", pin).stdout.decode().strip()
+
+    def failures(name):
+        return next(each for each in users.owned("list")["users"] if each["user"] == name)["failures"]
+
+    def records():
+        return [
+            (each["user"], each["index"])
+            for each in json.loads(holdfast("otp", "list", *where, "--json").stdout)["records"]
+        ]
+
+    code = users.code("add", "una", "--otp", "hotp")
+    holdfast("otp", "activate", *at, *where, "--code", "-", "--new-pin-file", right, line=code)
+    before = records()
+    code = users.code("add", "uno", "--otp", "OCRA-1:HOTP-SHA256-8:QH64", "--seal", "none")
+    activate = ("otp", "activate", *at, *where, "--code", "-", "--same-pin-as", "una", "--state", state)
+    for options in (
+        ("--same-pin-as", "una"),
+        ("--state", state),
+        ("--pin-file", right),
+        ("--check-command", "configure"),
+    ):
+        holdfast("otp", "activate", *at, *where, "--code", "-", *options, line=code, status=64)
+    holdfast(*activate, "--check-command", "configure", "--new-pin-file", new, line=code, status=64)
+    said = holdfast(*activate, "--check-command", "unlock", "--pin-file", right, line=code, status=1)
+    assert b"checked no PIN" in said.stderr, said.stderr
+    holdfast(*activate, "--check-command", "open-safe", "--pin-file", right, line=code, status=1)
+    assert failures("una") == 0, "no password was given"
+    holdfast(*activate, "--check-command", "configure", "--pin-file", wrong, line=code, status=1)
+    assert (failures("una"), records()) == (1, before), "a wrong PIN stores nothing"
+    holdfast(*activate, "--check-command", "configure", "--pin-file", right, line=code)
+    assert (failures("una"), records()) == (0, [*before, ("uno", 1), ("uno", 3)])
+
+    # The second user's passwords are over a challenge, and made by the command that sends them.
+    made = ("prove", *at, "--state", state, "--command", "configure", *where, "--make-otp")
+    holdfast(*made, "--user", "uno", "--pin-file", wrong, status=1)
+    assert failures("uno") == 1
+    holdfast(*made, "--user", "uno", "--pin-file", right)
+    holdfast(*made, "--user", "una", "--pin-file", right)
+    holdfast(*made, "--pin-file", right, status=64)
+    holdfast("prove", *at, "--state", state, "--command", "configure", *where, "--pin-file", right, status=64)
+    holdfast("prove", *at, "--state", state, "--command", "configure", "--make-otp", status=64)
+
+    # The same check before a change.
+    change = ("otp", "protect", *where, "--user", "una", "--new-pin-file", new)
+    checked = (*at, "--state", state, "--check-command", "configure")
+    holdfast(*change, "--state", state, "--pin-file", right, status=64)
+    holdfast("otp", "protect", *where, "--user", "una", "--confirm", *at, status=64)
+    said = holdfast(*change, *checked, "--pin-file", wrong, status=1)
+    assert (said.stdout, failures("una")) == (b"", 1), "no undo code is shown"
+    assert b"undo code" in holdfast(*change, *checked, "--pin-file", right).stdout
+    (device.folder / "code").write_text(otp("una", new))
+    holdfast("prove", *at, "--state", state, "--command", "configure", "--user", "una", "--otp", device.folder / "code")

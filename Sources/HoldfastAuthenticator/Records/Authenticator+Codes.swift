@@ -7,7 +7,8 @@ extension Authenticator {
   /// - Parameters:
   ///   - record: A record of purpose `otp`, as ``record(user:index:purpose:)`` returns it.
   ///   - protector: The input that the record's protection requires. A wrong PIN yields a wrong code.
-  ///   - challenge: The question, only for an OCRA method.
+  ///   - challenge: The question, only for an OCRA method. For a record of a known device it is that device's challenge, 16
+  ///     hexadecimal digits, which is good on the connection on which the device issued it.
   ///   - clock: The clock by which a time-based code is made.
   /// - Throws: `notSynchronised` beyond the device's look-ahead window, `counterExhausted`, `clockOutOfRange`,
   ///   `badQuestion`, `protectionMismatch`, `notConfirmed`, `interrupted`, `unsuitableMethod` for a record of another purpose,
@@ -36,7 +37,7 @@ extension Authenticator {
     clock: borrowing Time
   ) throws(AuthenticatorFault) -> [Code] {
     guard record.purpose == .otp else { throw .unsuitableMethod }
-    let question = try OCRAQuestion(challenge, of: record.method)
+    let question = try OCRAQuestion(challenge, of: record)
     return try use(record, count: count, with: protector, clock: clock) { (key, moment) throws(AuthenticatorFault) in
       try self.code(record.method, key: key, moment: moment, question: question)
     }
@@ -94,13 +95,19 @@ extension Authenticator {
 }
 
 extension OCRAQuestion {
-  /// Creates the question for a method; nil for a method without one.
+  /// Creates the question of a record's code; nil for a method without one.
   ///
   /// - Throws: `badQuestion` if the question is malformed, is missing, or is given to a method without one.
-  fileprivate init?(_ challenge: String?, of method: CodeMethod) throws(AuthenticatorFault) {
-    guard case .ocra(let suite) = method else {
+  fileprivate init?(_ challenge: String?, of record: Record) throws(AuthenticatorFault) {
+    guard case .ocra(let suite) = record.method else {
       guard challenge == nil else { throw .badQuestion }
       return nil
+    }
+    if record.deviceID != nil {
+      let digits = challenge.flatMap { DeviceChallenge($0) }.map { Array($0.digits.utf8) } ?? []
+      guard let question = OCRAQuestion(challengeDigits: digits.span, for: suite) else { throw .badQuestion }
+      self = question
+      return
     }
     guard let challenge, challenge.utf8.count <= suite.questionLength else { throw .badQuestion }
     let text = Array(challenge.utf8)

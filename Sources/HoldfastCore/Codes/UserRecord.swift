@@ -66,20 +66,45 @@ public struct CodeAccount: Sendable, Equatable {
   /// Whether only a device's challenge makes the account's codes fresh.
   var needsChallenge: Bool { !method.isCounted && method.timeStepSeconds == nil }
 
+  #if hasFeature(Embedded)
+  /// Whether the account's codes of this purpose must cover a challenge of the device. A microcontroller has no passwords over
+  /// a challenge.
+  func needsChallenge(for purpose: CodePurpose) -> Bool { needsChallenge }
+  #else
+  /// Whether the account's codes of this purpose must cover a challenge of the device.
+  func needsChallenge(for purpose: CodePurpose) -> Bool { needsChallenge || isBoundToConnection(for: purpose) }
+
+  /// Whether the account's codes of this purpose are one-time passwords over a challenge, which are good only on the connection
+  /// on which the device issued the challenge.
+  package func isBoundToConnection(for purpose: CodePurpose) -> Bool {
+    guard purpose == .otp, case .ocra = method else { return false }
+    return true
+  }
+  #endif
+
   /// Returns whether a device can verify codes of this kind that are made by this method.
   ///
-  /// One-time passwords need HOTP or TOTP. Seals need an OCRA suite with digits, without PIN and session information,
-  /// whose question takes 64 hexadecimal digits, and that does not have both a counter and the time. A suite with
-  /// neither takes a device challenge.
+  /// One-time passwords need HOTP, TOTP, or an OCRA suite whose question takes a device challenge
+  /// (``OCRAQuestion/init(challengeDigits:for:)``). Seals need an OCRA suite whose question takes 64 hexadecimal digits; if it has
+  /// neither a counter nor the time, a device challenge comes first. Either suite has digits, no PIN and no session information,
+  /// and not both a counter and the time. A microcontroller verifies no one-time passwords of OCRA.
   public static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
     switch (purpose, method) {
     case (.otp, .hotp), (.otp, .totp): return true
     case (.seal, .ocra(let suite)):
-      return suite.length != nil && suite.pinHash == nil && suite.sessionByteCount == nil
-        && suite.questionFormat == .hexadecimal && suite.questionLength == 64
-        && !(suite.hasCounter && suite.timeStepSeconds != nil)
+      return suite.isVerifiable && suite.questionFormat == .hexadecimal && suite.questionLength == 64
+    #if !hasFeature(Embedded)
+    case (.otp, .ocra(let suite)): return suite.isVerifiable && suite.takesChallenge
+    #endif
     default: return false
     }
+  }
+}
+
+extension OCRASuite {
+  /// Whether a device can verify the suite's codes, apart from its question.
+  fileprivate var isVerifiable: Bool {
+    length != nil && pinHash == nil && sessionByteCount == nil && !(hasCounter && timeStepSeconds != nil)
   }
 }
 

@@ -214,6 +214,32 @@ extension OCRAQuestion {
   public init?(_ text: String, for suite: OCRASuite) {
     self.init(Array(text.utf8).span, for: suite)
   }
+
+  /// Creates the question of a one-time password over a device's challenge, in the format of `suite`; nil for a suite whose
+  /// question is too short.
+  ///
+  /// Source: docs/protocol.md, Codes.
+  ///
+  /// - Parameter challengeDigits: the 16 hexadecimal digits of the challenge, in lower case. A suite `QH` or `QA` of at least
+  ///   16 takes them as they are, and a suite `QN` of at least 8 the last digits of the same number in decimal.
+  package init?(challengeDigits: Span<UInt8>, for suite: OCRASuite) {
+    guard challengeDigits.count == 16, suite.takesChallenge else { return nil }
+    guard suite.questionFormat == .numeric else {
+      self.init(challengeDigits, for: suite)
+      return
+    }
+    var number: UInt64 = 0
+    for index in challengeDigits.indices {
+      guard let digit = hexadecimalValue(challengeDigits[index]) else { return nil }
+      number = number << 4 | UInt64(digit)
+    }
+    self.init(String(String(number).suffix(suite.questionLength)), for: suite)
+  }
+}
+
+extension OCRASuite {
+  /// Whether the suite's question has room for a device's challenge.
+  package var takesChallenge: Bool { questionLength >= (questionFormat == .numeric ? 8 : 16) }
 }
 #endif
 

@@ -49,6 +49,10 @@ public struct AppraisalInput: ~Copyable, Sendable {
   /// The challenge that `host-code` or `seal-request` gives to ``codeUser``; nil for any other command, and if its parameters are
   /// malformed.
   public package(set) var freshChallenge: FixedBytes<8>?
+  #if !hasFeature(Embedded)
+  /// The last challenge that was issued on this connection; nil if there was none.
+  package var connectionChallenge: FixedBytes<8>?
+  #endif
   /// The results of comparing the codes; nil until they are compared.
   public package(set) var matches: CodeMatches?
   /// The policy's limits of the search for codes.

@@ -159,11 +159,11 @@ extension Decision {
     if let matches = round.matches {
       apply(matches, needed, now: now)
     } else {
-      beginAttempt(needed, now: now)
+      beginAttempt(round, needed, now: now)
     }
   }
 
-  private mutating func beginAttempt(_ needed: Factors, now: UInt64) {
+  private mutating func beginAttempt(_ round: borrowing AppraisalInput, _ needed: Factors, now: UInt64) {
     guard var known = user.take() else { return }
     guard now >= known.lockedUntil else {
       status = .lockedOut
@@ -176,8 +176,10 @@ extension Decision {
         status = purpose.rejection
         return
       }
-      if account.needsChallenge {
-        guard let challenge = known.challenge, now < challenge.expires else {
+      if account.needsChallenge(for: purpose) {
+        guard let challenge = known.challenge, now < challenge.expires,
+          round.isIssuedHere(challenge, for: account, purpose)
+        else {
           status = purpose.rejection
           return
         }
@@ -259,6 +261,16 @@ extension LedgerSnapshot {
 }
 
 extension AppraisalInput {
+  #if hasFeature(Embedded)
+  /// Returns true: a microcontroller has no codes that are bound to a connection.
+  func isIssuedHere(_ challenge: IssuedChallenge, for account: CodeAccount, _ purpose: CodePurpose) -> Bool { true }
+  #else
+  /// Returns whether a challenge was issued on this connection, if codes of the account are good only there.
+  func isIssuedHere(_ challenge: IssuedChallenge, for account: CodeAccount, _ purpose: CodePurpose) -> Bool {
+    !account.isBoundToConnection(for: purpose) || challenge.bytes == connectionChallenge
+  }
+  #endif
+
   /// Whether the peer has proved the token's device measurement (DM). In a session round, it proved DM before the round
   /// is judged.
   var provesDevice: Bool {

@@ -15,7 +15,7 @@ extension DeviceSession {
         matches.results[purpose] = try find(given.code, account, purpose, of: user, question: nil, now: now)
         continue
       }
-      if let question = try question(of: request, account, challenge: decision.attempt?.challenge) {
+      if let question = try question(of: request, account, purpose, challenge: decision.attempt?.challenge) {
         matches.results[purpose] = try find(
           given.code, account, purpose, of: user, question: question.bytes.bytes, now: now)
       } else {
@@ -39,12 +39,21 @@ extension DeviceSession {
     } catch { throw .cryptography }
   }
 
-  /// Returns the question of a seal over `request`: the device's challenge, if the suite needs one, and the digest.
+  /// Returns the question of a seal over `request`: the device's challenge, if the suite needs one, and the digest. The question
+  /// of a one-time password is the challenge by itself.
   @inline(never)
   mutating func question(
-    of request: borrowing Request, _ account: CodeAccount, challenge: IssuedChallenge?
+    of request: borrowing Request, _ account: CodeAccount, _ purpose: CodePurpose, challenge: IssuedChallenge?
   ) throws(DeviceFault) -> OCRAQuestion? {
     guard case .ocra(let suite) = account.method else { return nil }
+    #if !hasFeature(Embedded)
+    if account.isBoundToConnection(for: purpose) {
+      guard let challenge else { return nil }
+      var digits = ByteBuffer<16>()
+      do throws(EncodingFault) { try digits.appendHexadecimal(challenge.bytes.bytes) } catch { throw .encoding }
+      return OCRAQuestion(challengeDigits: digits.bytes, for: suite)
+    }
+    #endif
     let digest: FixedBytes<64>
     do throws(CryptographyFailure) {
       digest = try sealQuestion(

@@ -33,9 +33,9 @@ extension DeviceSession {
     _ request: borrowing Request, _ given: BoundedText<16>, _ account: CodeAccount, _ purpose: CodePurpose,
     of user: UserRecord, now: UInt64
   ) throws(DeviceFault) -> Refusal? {
-    guard !account.needsChallenge else { return nil }
+    guard !account.needsChallenge(for: purpose) else { return nil }
     let past = CodeWindow.past(account, of: user, now: now, limits: policy.codeLimits)
-    let question = try question(of: request, account, challenge: nil)
+    let question = try question(of: request, account, purpose, challenge: nil)
     guard let position = try position(of: given, account, purpose, of: user, question, within: past) else { return nil }
     return position < account.nextPosition ? .codeUsed : .codeTooOld
   }
@@ -118,8 +118,8 @@ extension Decision {
     let now = max(ledger.clockFloor, round.realClock ?? 0)
     for purpose in CodePurpose.given where (round.factors ?? []).contains(purpose.factor) {
       guard let account = user.accounts[purpose] else { return }
-      guard account.needsChallenge else { continue }
-      if let challenge = user.challenge {
+      guard account.needsChallenge(for: purpose) else { continue }
+      if let challenge = user.challenge, round.isIssuedHere(challenge, for: account, purpose) {
         if now >= challenge.expires { notice.refusal = .challengeExpired }
       } else {
         notice.refusal = .noChallenge

@@ -165,6 +165,9 @@ extension DeviceSession {
       if Environment.Rules.knowsAuthenticators { try admitSpare(to: &round, request, token) }
       round.isCarriedOut = !needsPlace || actuator.carriesOut(request.command)
       round.freshChallenge = try freshChallenge(for: request)
+      #if !hasFeature(Embedded)
+      round.connectionChallenge = connectionChallenge
+      #endif
       store.noteParameters(of: request)
       var decision = Decision()
       try store.record(round, &decision) { (round, ledger, decision) in
@@ -191,6 +194,11 @@ extension DeviceSession {
         #endif
       }
       isRecorded = true
+      #if !hasFeature(Embedded)
+      if decision.status == .accepted, !decision.isRepetition, let issued = round.freshChallenge {
+        connectionChallenge = issued
+      }
+      #endif
       if hasPlace, !decision.mayAct { actuator.releasePlace() }
       return RecordedRound(
         status: decision.status, factors: round.factors ?? [], notice: decision.notice,

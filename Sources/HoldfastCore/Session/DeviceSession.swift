@@ -29,6 +29,10 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   package var isRecorded = false
   /// An activation that was granted and waits for its confirmation.
   package var activation: PendingActivation?
+  #if !hasFeature(Embedded)
+  /// The last challenge to a user that was issued on this connection.
+  package var connectionChallenge: FixedBytes<8>?
+  #endif
 
   /// M1, ready to be sent.
   public package(set) var challenge = ChallengeBuffer()

@@ -186,7 +186,7 @@ extension FirmwareImage {
     realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
     guard terms.demand == nil, terms.main == nil else { throw .notOnBoards }
-    guard DrawnCode.canActivate(methods) else { throw .unsupportedMethod }
+    guard DrawnCode.canActivate(methods), !methods.isBoundToConnection else { throw .unsupportedMethod }
     try Self.checkTimeSteps(CodePurpose.allCases.map { methods[$0] })
     let drawn = try DrawnCode(.activation, random: &random)
     try change { (store, _) throws(LedgerFault) in
@@ -216,7 +216,9 @@ extension FirmwareImage {
   package func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
-    guard !accounts.isEmpty, accounts.allSatisfy(\.isVerifiable) else { throw .unsupportedMethod }
+    guard !accounts.isEmpty, accounts.allSatisfy({ $0.isVerifiable && !$0.isBoundToConnection }) else {
+      throw .unsupportedMethod
+    }
     try Self.checkTimeSteps(accounts.map(\.account.method))
     try change { (store, _) throws(LedgerFault) in
       let known = try store.placeForUser(user, replaces: replaces)
@@ -250,6 +252,13 @@ extension FirmwareImage {
     try change { (store, _) throws(LedgerFault) in
       try store.attempt { (store) throws(DeviceFault) in try store.removeUser(user, realClock: realClock) }
     }
+  }
+}
+
+extension ByPurpose<CodeMethod> {
+  /// Whether the one-time passwords are over a challenge, which a board cannot verify.
+  fileprivate var isBoundToConnection: Bool {
+    self[.otp].map { CodeAccount(method: $0).isBoundToConnection(for: .otp) } ?? false
   }
 }
 

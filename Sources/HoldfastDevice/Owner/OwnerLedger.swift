@@ -232,6 +232,9 @@ package final class NewAccount: Sendable {
   /// Whether a device can verify the account's codes.
   var isVerifiable: Bool { CodeAccount.canVerify(account.method, for: purpose) }
 
+  /// Whether the account's codes are one-time passwords over a challenge, which a board cannot verify.
+  var isBoundToConnection: Bool { account.isBoundToConnection(for: purpose) }
+
   func secretCopy() -> CodeSecret {
     var copy = CodeSecret()
     // A copy always fits, because no secret is longer than the buffer.

@@ -193,7 +193,9 @@ extension Failure {
     case .unsupportedMethod:
       self.init(
         .usage, "the device cannot verify codes that are generated this way",
-        hint: "a suite for seals has QH64, 4 to 10 digits, C or T but not both, and neither P nor S")
+        hint:
+          "a suite for seals has QH64, 4 to 10 digits, C or T but not both, and neither P nor S; one for passwords, which boards do not have, has QH or QA of at least 16, or QN of at least 8"
+      )
     case .timeStepTooShort:
       let shortest = FirmwareImage.shortestTimeStepSeconds
       self.init(

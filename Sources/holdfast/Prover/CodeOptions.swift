@@ -21,12 +21,14 @@ struct CodeOptions: ParsableArguments {
 
   /// Makes the request with its codes. The one-time password is read before the seal. With a seal, the texts have the
   /// normalised form that `seal` uses.
-  func request(command: String, parameters: [String]) throws(Failure) -> Request {
+  ///
+  /// - Parameter known: the user whose one-time password will be added; nil if none will.
+  func request(command: String, parameters: [String], user known: String? = nil) throws(Failure) -> Request {
     guard otp != nil || seal != nil else {
-      guard user == nil else { throw Failure(.usage, "--user requires --otp or --seal") }
+      guard user == nil || known != nil else { throw Failure(.usage, "--user requires --otp or --seal") }
       return try Request(command: command, parameters: parameters)
     }
-    guard let user else { throw Failure(.usage, "--otp and --seal require --user") }
+    guard let user = user ?? known else { throw Failure(.usage, "--otp and --seal require --user") }
     var request =
       try seal == nil
       ? Request(command: command, parameters: parameters) : sealed(command: command, parameters: parameters)

@@ -81,6 +81,14 @@ extension Failure {
         hint:
           "activate again with a new code from holdfast device user add, with --replace if there is a user with that name"
       )
+    case .nothingChecked:
+      self.init(
+        .denied, "the command needs no one-time password, so the device checked no PIN, and nothing was changed",
+        hint: "give a command that needs one, and no seal")
+    case .wrongHostCode:
+      self.init(
+        .denied, "the device does not know the user's secrets, so no password was made for it",
+        hint: "holdfast otp list --json shows which device the records are for")
     case .malformedAnswer: self.init(.malformed, "the device's answer does not follow this protocol")
     case .noClock: self.init(.fault, "the clock is before 1970 or after 2106")
     }

@@ -24,6 +24,10 @@ struct Prove: Verb {
       holdfast prove --connect unix:/run/lock.sock --state phone \\
       --command open-safe --parameter 7 --user alice --seal-request --qr
       """,
+      """
+      holdfast prove --connect unix:/run/lock.sock --state phone \\
+      --command configure --authenticator keys --make-otp
+      """,
     ])
 
   @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
@@ -41,6 +45,7 @@ struct Prove: Verb {
   var compatibility = false
 
   @OptionGroup var codes: CodeOptions
+  @OptionGroup var making: MadePasswordOptions
   @OptionGroup var asking: SealRequestOptions
 
   @Option(
@@ -66,13 +71,15 @@ struct Prove: Verb {
         at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
       return try asking.get(by: inquiry, user: user, command: command, parameters: parameter, output)
     }
+    if making.makeOtp { return try proveWithMadePassword() }
+    try making.check()
     let endpoint = try Endpoint(peerArgument: connect)
     let request = try codes.request(command: command, parameters: parameter)
     guard !compatibility || parameter.isEmpty && request.codes.count == 0 else {
       throw Failure(.usage, "a compatibility round has neither parameters nor codes")
     }
     guard authenticator == nil || codes.user != nil else {
-      throw Failure(.usage, "--authenticator requires --otp or --seal")
+      throw Failure(.usage, "--authenticator requires --otp, --seal or --make-otp")
     }
     let timeoutMilliseconds = try waiting.milliseconds()
     let device = try enrolled.expectedDevice()
@@ -92,6 +99,26 @@ struct Prove: Verb {
     if let authenticator, let user = codes.user, let deviceID = outcome.enrolment?.descriptor.deviceID {
       synchronise(authenticator, user, with: deviceID)
     }
+  }
+
+  /// Proves with a one-time password that the authenticator makes when the device has answered.
+  private func proveWithMadePassword() throws(Failure) {
+    guard let authenticator, codes.otp == nil, !compatibility, !asking.sealRequest else {
+      throw Failure(
+        .usage, "--make-otp requires --authenticator, and excludes --otp, --compatibility and --seal-request")
+    }
+    let options = AuthenticatorOptions(folder: authenticator)
+    let record = try options.passwordRecord(of: codes.user)
+    let request = try codes.request(command: command, parameters: parameter, user: record.user)
+    let inquiry = try DeviceInquiry(
+      at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
+    let protection = try making.unlocking.secret(for: record.protection)
+    let outcome = try inquiry.ask(options) { (prover, proof) throws(UserExchangeError) in
+      try options.person.prove(
+        request, withPasswordOf: record, under: protection, as: prover, at: inquiry.endpoint, options: proof)
+    }
+    try report(outcome, why: outcome.damage.map { Failure($0, folder: enrolled.state) })
+    if let deviceID = outcome.enrolment?.descriptor.deviceID { synchronise(authenticator, record.user, with: deviceID) }
   }
 
   /// Synchronises the authenticator by another round. The command was accepted in any case, so that a failure is only a

@@ -112,6 +112,31 @@ import HoldfastAuthenticator
     #expect(fault { _ = try test.authenticator.codePair(for: alice, with: .none, clock: clock) } == .unsuitableMethod)
   }
 
+  @Test func `the question of an account of a device is the challenge of that device`() throws {
+    let device = DeviceID(filledWith: 7)
+    func record(_ index: Int, _ suite: String, of deviceID: DeviceID?) throws -> Record {
+      let secret = Array(randomSecret.dropLast(index))
+      let credential = Credential(user: "alice", method: .ocra(suite), secret: SecretBytes(copying: secret.span))
+      try test.add(NewRecord(index: index, purpose: .otp, credential: credential, deviceID: deviceID))
+      return try test.authenticator.record(user: "alice", index: index, purpose: .otp)
+    }
+    func code(_ record: Record, _ challenge: String?) throws -> String {
+      try test.authenticator.code(for: record, with: .none, challenge: challenge, clock: TestClock(seconds: nil)).text
+    }
+    // 0x8000000000000001 is 9223372036854775809.
+    let numeric = try record(1, "OCRA-1:HOTP-SHA1-6:QN08", of: device)
+    #expect(try code(numeric, "8000000000000001") == code(numeric, "0000000003449EF1"), "both end in 54775809")
+    let hexadecimal = try record(2, "OCRA-1:HOTP-SHA1-6:QH64", of: device)
+    #expect(try code(hexadecimal, "00112233445566AA") == code(hexadecimal, "00112233445566aa"))
+    for challenge in [nil, "", "00112233", "00112233445566aa0", "0011223344556 aa"] {
+      #expect(fault { _ = try code(hexadecimal, challenge) } == .badQuestion)
+    }
+    let short = try record(3, "OCRA-1:HOTP-SHA1-6:QH08", of: device)
+    #expect(fault { _ = try code(short, "0011223344556677") } == .badQuestion)
+    let others = try record(4, "OCRA-1:HOTP-SHA1-6:QH08", of: nil)
+    #expect(try code(others, "00112233").count == 6)
+  }
+
   @Test func `the right PIN gives the right code, and a wrong one a wrong code`() throws {
     try test.add([NewRecord()], protection: pin("1357"))
     #expect(try test.code(with: pin("1357")) == "755224")

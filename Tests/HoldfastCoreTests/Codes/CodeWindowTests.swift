@@ -79,7 +79,7 @@ import HoldfastCore
     #expect(window(challengeSealMethod, next: 9) == Ranges(near: 0..<1, far: 0..<1))
   }
 
-  @Test func `a device takes passwords from a counter or the time, and seals over a digest alone`() {
+  @Test func `a device takes passwords from a counter, the time or a challenge, and seals over a digest only`() {
     for method in [hotpMethod, totpMethod] {
       #expect(CodeAccount.canVerify(method, for: .otp))
       // It would be good for any command.
@@ -87,7 +87,7 @@ import HoldfastCore
     }
     for method in [counterSealMethod, timeSealMethod, challengeSealMethod] {
       #expect(CodeAccount.canVerify(method, for: .seal))
-      #expect(!CodeAccount.canVerify(method, for: .otp) && !CodeAccount.canVerify(method, for: .host))
+      #expect(CodeAccount.canVerify(method, for: .otp) && !CodeAccount.canVerify(method, for: .host))
     }
     for suite in [
       "OCRA-1:HOTP-SHA256-8:QN64-T1M", "OCRA-1:HOTP-SHA256-8:QA64", "OCRA-1:HOTP-SHA256-8:QH32",

@@ -49,7 +49,7 @@ import HoldfastDevice
     var faults = [
       fault { try ledger.add(ann, otp: hotpMethod, seal: nil) }, fault { _ = try ledger.issue(ann) },
       fault { _ = try ledger.issueUnlocking(BoundedText("nobody")) },
-      fault { try ledger.add(bob, otp: challengeSealMethod, seal: nil) },
+      fault { try ledger.add(bob, otp: hotpMethod, seal: totpMethod) },
       fault { _ = try ledger.issue(bob, otp: nil, seal: nil) },
     ]
     codes.append(try ledger.issueUnlocking(ann))
@@ -80,6 +80,13 @@ import HoldfastDevice
     try test.reopen()
     #expect(try test.image.users() == expected.users)
     #expect(try test.image.issuers() == expected.issuers)
+  }
+
+  @Test func `a board has no passwords over a challenge`() throws {
+    let test = try TestImage()
+    #expect(throws: LedgerFault.unsupportedMethod) { try test.image.add(ann, otp: challengeSealMethod, seal: nil) }
+    #expect(throws: LedgerFault.unsupportedMethod) { _ = try test.image.issue(otp: challengeSealMethod, seal: nil) }
+    #expect(try test.image.users().isEmpty)
   }
 
   @Test func `a user's secrets are those that were given`() throws {

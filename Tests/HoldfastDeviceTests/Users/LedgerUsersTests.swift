@@ -141,7 +141,8 @@ import HoldfastDevice
   @Test func `accounts that a device could not verify, or would verify for nothing, are refused`() throws {
     let device = try TestDevice()
     for (otp, seal) in [
-      (nil, nil), (counterSealMethod, nil), (nil, hotpMethod), (hotpMethod, totpMethod),
+      (nil, nil), (CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QN07")!), nil), (nil, hotpMethod),
+      (hotpMethod, totpMethod),
       (nil, CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QN08")!)),
     ] as [(CodeMethod?, CodeMethod?)] {
       #expect(throws: LedgerFault.unsupportedMethod) { try device.add(otp: otp, seal: seal) }

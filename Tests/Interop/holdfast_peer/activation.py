@@ -1,6 +1,6 @@
 """A user's end of an activation or an unlocking: what the owner's code and a device make of each other."""
 
-from . import cbor
+from . import cbor, oath
 from .keys import PrivateKey
 from .primitives import gcm_open, hkdf_sha256, hmac_sha256, sha256
 from .refusal import require
@@ -77,3 +77,9 @@ class Unlocking:
 def seal_question(command, parameters):
     """What a seal is made over, in hexadecimal."""
     return sha256(b"holdfast/1 seal\x00" + cbor.encode([command, list(parameters)])).hex()
+
+
+def password_question(suite, challenge):
+    """The question of a one-time password over a device's challenge of 16 hexadecimal digits."""
+    parts = oath.parse_suite(suite)
+    return str(int(challenge, 16))[-parts["length"] :] if parts["format"] == "N" else challenge

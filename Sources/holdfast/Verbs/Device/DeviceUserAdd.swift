@@ -120,6 +120,10 @@ struct DeviceUserAdd: OwnerVerb {
       guard let method = try methods.otpMethod() else {
         throw Failure(.usage, "--otp none does not accept --otp-secret")
       }
+      if case .ocra = method {
+        throw Failure(
+          .usage, "passwords over a challenge need an activation", hint: "only an activated user can get a challenge")
+      }
       accounts.append(try account(.otp, method, from: otpSecret, of: "--otp-secret", counter: counter ?? 0))
     }
     if let sealSecret {
@@ -203,7 +207,10 @@ extension ProtectionDemand {
 
 /// The options for the methods of a user's codes.
 struct MethodOptions: ParsableArguments {
-  @Option(help: "One-time passwords: totp, hotp or none.")
+  @Option(
+    help:
+      "One-time passwords: totp, hotp, none, or an OCRA suite, whose passwords answer a challenge of the device on one connection."
+  )
   var otp: PasswordKind = .totp
 
   @Option(help: "The hash of the one-time passwords: SHA1, SHA256 or SHA512.")
@@ -218,14 +225,29 @@ struct MethodOptions: ParsableArguments {
   @Option(help: "The OCRA suite of seals, or none.")
   var seal: String = "OCRA-1:HOTP-SHA256-8:QH64-T1M"
 
-  enum PasswordKind: String, ExpressibleByArgument, CaseIterable {
+  enum PasswordKind: ExpressibleByArgument, Equatable {
     case totp, hotp, none
+    case ocra(OCRASuite)
+
+    init?(argument: String) {
+      switch argument {
+      case "totp": self = .totp
+      case "hotp": self = .hotp
+      case "none": self = .none
+      default:
+        guard let suite = OCRASuite(argument) else { return nil }
+        self = .ocra(suite)
+      }
+    }
+
+    var defaultValueDescription: String { "totp" }
   }
 
   func otpMethod() throws(Failure) -> CodeMethod? {
     guard let length = CodeLength(digits) else { throw Failure(.usage, "--digits must be from 4 to 10") }
     switch otp {
     case .none: return nil
+    case .ocra(let suite): return .ocra(suite)
     case .hotp: return .hotp(algorithm.hash, length)
     case .totp:
       guard (1...CodeMethod.maximumPeriodSeconds).contains(period) else {

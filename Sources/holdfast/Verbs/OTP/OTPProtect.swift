@@ -3,6 +3,7 @@ import HoldfastAuthenticator
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastUser
 
 struct OTPProtect: Verb {
   static let configuration = CommandConfiguration(
@@ -11,12 +12,17 @@ struct OTPProtect: Verb {
     discussion: """
       A mistyped old PIN or a wrong key cannot be recognised, and it would destroy the secret. Therefore the command first \
       shows an undo code, which restores the old state until a code is accepted or until --confirm. An additional key and \
-      the binding to a host come and go without the PIN.
+      the binding to a host come and go without the PIN. With --connect, the device first checks the old PIN, with a command \
+      that needs a one-time password.
       """,
     examples: [
       "holdfast otp protect --authenticator keys",
       "holdfast otp protect --authenticator keys --add-key-file key --bind-host",
       "holdfast otp protect --authenticator keys --remove-keys --key-file key",
+      """
+      holdfast otp protect --authenticator keys --connect unix:/run/lock.sock \\
+      --state phone --check-command configure
+      """,
       "holdfast otp protect --authenticator keys --undo",
       "holdfast otp protect --authenticator keys --confirm",
     ])
@@ -26,6 +32,13 @@ struct OTPProtect: Verb {
   @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var new: NewProtectionOptions
   @OptionGroup var output: OutputOptions
+
+  @Option(help: "The endpoint of the device that checks the old PIN or key first.")
+  var connect: String?
+
+  @OptionGroup var check: PINCheckOptions
+  @OptionGroup var waiting: TimeoutOptions
+  @OptionGroup var pairing: PairingOptions
 
   @Flag(help: "Take off the key that is needed in addition to the PIN, which --key-file or --key-fd gives.")
   var removeKeys = false
@@ -58,6 +71,12 @@ struct OTPProtect: Verb {
       throw Failure(
         .usage, "a new PIN cannot be combined with a change of additional keys or of the host",
         hint: "confirm the one change, then make the other")
+    }
+    guard connect != nil || !(check.isGiven || pairing.pair) else {
+      throw Failure(.usage, "--state, --check-command and --pair require --connect")
+    }
+    guard connect == nil || !(isAboutMasks || confirm || undo || undoCodeFile != nil) else {
+      throw Failure(.usage, "--connect is for a change of the PIN, and of the key that stands in its place")
     }
     let folder = try authenticator.open()
     if confirm {
@@ -99,7 +118,25 @@ struct OTPProtect: Verb {
       try change(target, from: old, to: added, in: folder)
     } else {
       let old = try unlocking.secret(for: target.protection, question: "old PIN")
+      if let connect { try checkAtDevice(connect, old, of: target, in: folder) }
       try change(target, from: old, to: replacement(of: old), in: folder)
+    }
+  }
+
+  /// Has the device accept a one-time password under the old PIN.
+  private func checkAtDevice(
+    _ connect: String, _ old: borrowing ProtectionSecret, of target: Record, in folder: Authenticator
+  ) throws(Failure) {
+    let state = try check.stateFolder()
+    let request = try check.request()
+    let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records(user: target.user) }
+    guard let record = all.first(where: { $0.purpose == .otp && $0.protectionGroup == target.protectionGroup }) else {
+      throw Failure(.usage, "the records have no one-time password that a device could check")
+    }
+    let inquiry = try DeviceInquiry(at: connect, state: state, device: nil, waiting: waiting, pairing: pairing)
+    try inquiry.ask(authenticator) { (prover, proof) throws(UserExchangeError) in
+      try authenticator.person.check(
+        old, of: record, with: request, as: prover, at: inquiry.endpoint, options: proof)
     }
   }
 
@@ -180,7 +217,15 @@ struct OTPProtect: Verb {
       try folder.change(target, from: old, to: new, under: code, random: &random)
     } catch { throw Failure(error, folder: authenticator.authenticator).afterResult() }
     Console.note("the protection is changed; if the device accepts the next code, run: \(again("--confirm"))")
-    Console.note("if it does not, the old PIN or key was wrong; run: \(again("--undo"))")
+    Console.note("if it does not, \(suspicion); run: \(again("--undo"))")
+  }
+
+  /// The reason why the device may reject codes from now on.
+  private var suspicion: String {
+    guard isAboutMasks else { return "the old PIN or key was wrong" }
+    return removeKeys || unlocking.keyFile != nil || unlocking.keyFd != nil
+      ? "the present key was wrong, or the PIN of that code"
+      : "the PIN of that code was wrong, or another key was given"
   }
 
   private func again(_ option: String) -> String {

@@ -18,6 +18,9 @@ struct UnlockingOptions: ParsableArguments {
   @Option(help: "An open file descriptor from which to read this key.")
   var keyFd: Int32?
 
+  /// Whether any of them is given.
+  var isGiven: Bool { pinFile != nil || keyFile != nil || keyFd != nil }
+
   /// Reads or asks for the inputs that a record requires, the key first and the PIN last.
   func secret(for inputs: ProtectionInputs, question: String = "PIN") throws(Failure) -> ProtectionSecret {
     guard keyFile == nil || keyFd == nil else {
@@ -78,6 +81,8 @@ struct NewProtectionOptions: ParsableArguments {
   @Flag(help: "Bind the records to this host: its device.secret is needed in addition.")
   var bindHost = false
 
+  /// Whether any of them is given.
+  var isGiven: Bool { replacesPIN || addsKey || bindHost }
   /// Whether an option says what replaces the PIN.
   var replacesPIN: Bool { newPinFile != nil || newKeyFile != nil || newKeyFd != nil || noPin }
   /// Whether the PIN is replaced by a key.
