@@ -125,7 +125,7 @@ import HoldfastAuthenticator
     }
     // 0x8000000000000001 is 9223372036854775809.
     let numeric = try record(1, "OCRA-1:HOTP-SHA1-6:QN08", of: device)
-    #expect(try code(numeric, "8000000000000001") == code(numeric, "0000000003449EF1"), "both end in 54775809")
+    #expect(try code(numeric, "8000000000000001") == code(numeric, "000000000343D001"), "both end in 54775809")
     let hexadecimal = try record(2, "OCRA-1:HOTP-SHA1-6:QH64", of: device)
     #expect(try code(hexadecimal, "00112233445566AA") == code(hexadecimal, "00112233445566aa"))
     for challenge in [nil, "", "00112233", "00112233445566aa0", "0011223344556 aa"] {
