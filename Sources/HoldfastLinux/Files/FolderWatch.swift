@@ -23,16 +23,34 @@ package struct FolderWatch: ~Copyable {
   ///
   /// - Throws: `ENOSPC` if this user watches too much; `EACCES`.
   package func watch(_ path: String) throws(SystemError) {
-    var path = path.isEmpty ? "." : path
-    while unsafe inotify_add_watch(descriptor.number, path, Self.changes) < 0 {
+    try Self.watchClosest(to: path.isEmpty ? "." : path) { (path) throws(SystemError) in
+      if unsafe inotify_add_watch(descriptor.number, path, Self.changes) >= 0 { return true }
       guard errno == ENOENT || errno == ENOTDIR, path != "/", path != "." else { throw SystemError.last }
-      while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
-      guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
-        path = "."
-        continue
-      }
-      path = slash == path.startIndex ? "/" : String(path[..<slash])
+      return false
     }
+  }
+
+  /// Watches the closest folder to a path that exists, until no folder closer to it has been made meanwhile.
+  ///
+  /// - Parameter add: Watches a folder; returns false if it does not exist.
+  package static func watchClosest(
+    to path: String, _ add: (String) throws(SystemError) -> Bool
+  ) throws(SystemError) {
+    var last: String?
+    while true {
+      var closest = path
+      while try !add(closest) { closest = folder(of: closest) }
+      // What was missing below a folder that was watched already will be reported when it is made.
+      if closest == path || closest == last { return }
+      last = closest
+    }
+  }
+
+  private static func folder(of path: String) -> String {
+    var path = path
+    while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
   /// Waits for a change; returns false if `stop` was raised.
