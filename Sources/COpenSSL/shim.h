@@ -16,6 +16,9 @@
 #include <openssl/rsa.h>
 #include <openssl/sha.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+
+#include "certificate_chain.h"
 
 /// `EVP_PKEY_KEYPAIR`, a macro that Swift does not import.
 static const int holdfast_key_pair = EVP_PKEY_KEYPAIR;

@@ -29,22 +29,25 @@ extension HoldfastClient {
   ///
   /// Source: Approov, `getPins` with `public-key-sha256`; RFC 7469 §2.4.
   public func pins() -> [String: [String]] {
-    Dictionary(uniqueKeysWithValues: readPins().map { ($0.domain, $0.pins.map(\.digest)) })
+    Dictionary(uniqueKeysWithValues: readPins().map { ($0.domain, $0.pins.map(\.base64)) })
   }
 
   /// Returns the pins that count for a domain: its own, or else those of `*`; none if connections to it are not pinned. The pins
   /// count as read.
-  public func pins(for domain: String) -> [String] {
+  public func pins(for domain: String) -> [String] { pinned(for: domain).map(\.base64) }
+
+  /// The same, with the bytes of the digests.
+  func pinned(for domain: String) -> [ServicePin] {
     let pins = readPins()
     let name = APIDomain(domain)?.name
-    return (pins.first { $0.domain == name } ?? pins.first { $0.domain == "*" })?.pins.map(\.digest) ?? []
+    return (pins.first { $0.domain == name } ?? pins.first { $0.domain == "*" })?.pins ?? []
   }
 
   /// The pins as a JSON object, with an array for each domain. The pins count as read.
   ///
   /// Source: Approov, `getPinsJSON`.
   public func pinsJSON() -> String {
-    let members = readPins().map { ($0.domain, JSONValue.array($0.pins.map { .string($0.digest) })) }
+    let members = readPins().map { ($0.domain, JSONValue.array($0.pins.map { .string($0.base64) })) }
     return String(decoding: JSONValue.object(members).compact(), as: UTF8.self)
   }
 
@@ -112,5 +115,5 @@ extension HoldfastClient {
 
 extension ServicePin {
   /// The base64 of the digest.
-  fileprivate var digest: String { String(description.dropFirst("sha256//".count)) }
+  fileprivate var base64: String { String(description.dropFirst("sha256//".count)) }
 }
