@@ -18,4 +18,10 @@ int holdfast_exchange_names(int directory, const char *one, const char *other);
 /// Source: capabilities(7), getxattr(2).
 int holdfast_has_file_capabilities(int descriptor);
 
+/// Asks backup tools to leave an open file or folder out. Returns 0, or -1 with `errno`: `ENOTTY` or `EOPNOTSUPP` if the file system
+/// has no such attribute.
+///
+/// Source: FS_NODUMP_FL in ioctl_iflags(2).
+int holdfast_leave_out_of_backups(int descriptor);
+
 #endif

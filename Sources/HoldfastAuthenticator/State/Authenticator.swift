@@ -130,7 +130,7 @@ public enum AuthenticatorFolder {
 
   package static func create(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
     do throws(FileError) {
-      try Files.createPrivateDirectory(at: path)
+      try Files.createPrivateDirectory(at: path, isBackedUp: false)
       try FolderKind.authenticator.require(ofFolder: path)
     } catch { throw .folder(error) }
     return try Authenticator(path: path + "/" + fileName, cost: cost)

@@ -91,7 +91,7 @@ extension DeviceFolder {
     at path: String, fill: () throws(DeviceFolderFault) -> DeviceFolder
   ) throws(DeviceFolderFault) -> DeviceFolder {
     do throws(FileError) {
-      try Files.createPrivateDirectory(at: path)
+      try Files.createPrivateDirectory(at: path, isBackedUp: false)
       try FolderKind.device.require(ofFolder: path)
     } catch { throw .folder(error) }
     let serving = try takeLock(of: path)

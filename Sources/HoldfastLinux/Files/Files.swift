@@ -1,16 +1,20 @@
+import CHost
 import Glibc
 
 /// A namespace for files and folders of the local user: careful reads, atomic writes, private folders.
 package enum Files {
   /// Creates a folder with mode 0700, or checks the existing one. Its name is on the disk when this returns.
   ///
-  /// - Parameter path: The folder; its parent folder must exist.
+  /// - Parameters:
+  ///   - path: The folder; its parent folder must exist.
+  ///   - isBackedUp: Whether a copy of the folder is of use. Otherwise a new one gets the attribute that asks backup tools to leave it
+  ///     out, if the file system has one.
   /// - Returns: Whether the folder is new.
   /// - Throws: `symbolicLink`, `notDirectory`, `wrongOwner` or `tooOpen` if the path exists and is not a private folder of
   ///   this user; `notFound`, `noPermission`, `diskFull`, `other`.
   @discardableResult
   package static func createPrivateDirectory(
-    at path: String, operations: FileOperations = .system
+    at path: String, isBackedUp: Bool = true, operations: FileOperations = .system
   ) throws(FileError) -> Bool {
     let place = try FilePath(FilePath.withoutTrailingSlashes(path))
     let status: stat
@@ -19,8 +23,13 @@ package enum Files {
       let isNew = try makeDirectory(place.name, in: parent)
       // Also for an existing folder: the process that created it may have been stopped before this step.
       try operations.synchronize(parent.number)
-      if isNew { return true }
+      if isNew, isBackedUp { return true }
       let directory = try Descriptor(opening: place.name, in: parent.number, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+      if isNew {
+        // Many file systems have no such attribute, and none needs it.
+        _ = holdfast_leave_out_of_backups(directory.number)
+        return true
+      }
       status = try directory.status()
     } catch {
       throw FileError(error, at: path)

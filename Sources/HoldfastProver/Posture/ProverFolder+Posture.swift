@@ -45,7 +45,7 @@ extension ProverFolder {
     _ text: [UInt8], by issuer: PublicKeyJWK?
   ) throws(StateFolderFault) -> Result<PostureRules, PostureRulesFault> {
     do throws(FileError) {
-      try Files.createPrivateDirectory(at: path)
+      try Files.createPrivateDirectory(at: path, isBackedUp: false)
       try FolderKind.prover.require(ofFolder: path)
     } catch { throw .file(error) }
     var outcome = Result<PostureRules, PostureRulesFault>.failure(.malformed)

@@ -18,7 +18,7 @@ struct AccountFolder: Sendable {
   ///
   /// - Throws: the errors of `Files.createPrivateDirectory`; `anotherKind` if the state folder is one of Holdfast's other folders.
   init(state: String, account: KeyID) throws(FileError) {
-    try Files.createPrivateDirectory(at: state)
+    try Files.createPrivateDirectory(at: state, isBackedUp: false)
     if let kind = try FolderKind.kind(ofFolder: state) { throw FileError(.anotherKind(kind), at: state) }
     try Files.createPrivateDirectory(at: state + "/accounts")
     path = "\(state)/accounts/\(hexadecimal(account))"

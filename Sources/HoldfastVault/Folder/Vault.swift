@@ -49,7 +49,7 @@ public struct Vault: Sendable {
     let secret: SecretBytes? = if let keyFile { try KeyFile.read(keyFile) } else { nil }
     let host = try environment.secretOfHost(creating: true)
     do throws(FileError) {
-      try Files.createPrivateDirectory(at: path)
+      try Files.createPrivateDirectory(at: path, isBackedUp: false)
       try FolderKind.vault.require(ofFolder: path)
     } catch { throw .file(error) }
     let id: VaultID = try environment.fixedBytes()
