@@ -15,6 +15,25 @@ import HoldfastVersion
       ResponseCode.self, DomainVerbs.self, PinVerbs.self, StringVerbs.self, MessageKeyVerbs.self,
       AppKeyVerbs.self, DevelopmentKeyVerbs.self, InitialConfiguration.self, Export.self, Restore.self, OpenAPI.self,
     ])
+
+  static func main() async {
+    // The parser's own `help` ignores words that are not verbs, and shows the page of the verbs before them.
+    let words = CommandLine.arguments.dropFirst()
+    if words.first == "help", let word = wordWithoutVerb(words.dropFirst()) {
+      exit(withError: ValidationError("there is no verb '\(word)'"))
+    }
+    await main(nil)
+  }
+
+  /// Returns the first of some words that is no verb below those before it; nil if there is none.
+  private static func wordWithoutVerb(_ words: ArraySlice<String>) -> String? {
+    var command: any ParsableCommand.Type = Self.self
+    for word in words where !word.hasPrefix("-") {
+      guard let next = command.configuration.subcommands.first(where: { $0._commandName == word }) else { return word }
+      command = next
+    }
+    return nil
+  }
 }
 
 struct DeviceVerbs: AsyncParsableCommand {

@@ -319,6 +319,14 @@ def test_a_service_manager_passes_the_keys_and_is_told_the_states(service, tmp_p
         hidden.rename(own)
 
 
+@pytest.mark.parametrize("words", [["nosuch"], ["device", "nosuch"], ["device", "add", "nosuch"]])
+def test_help_about_a_verb_that_does_not_exist_is_refused(service, words):
+    done = subprocess.run([service.program, "help", *words], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 64 and b"there is no verb 'nosuch'" in done.stderr, done
+    done = subprocess.run([service.program, "help", *words[:-1]], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0 and b"USAGE" in done.stdout, done
+
+
 def test_creating_a_service_that_exists_changes_nothing(service):
     before = (service.folder / "service/service.key").read_bytes()
     service.verb("init", status=2)
