@@ -137,7 +137,7 @@ let package = Package(
     .target(
       name: "HoldfastProver",
       dependencies: [
-        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastMeasurement", "HoldfastOpenSSL",
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastMeasurement", "HoldfastOnline", "HoldfastOpenSSL",
         "HoldfastTransport",
       ],
       swiftSettings: strict),
@@ -345,7 +345,9 @@ let package = Package(
         "HoldfastProver", "HoldfastSDK", "PowerCut", "TestSupport",
       ],
       swiftSettings: tests),
-    .testTarget(name: "HoldfastOnlineTests", dependencies: ["HoldfastOnline", "HoldfastCore"], swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastOnlineTests", dependencies: ["HoldfastOnline", "HoldfastCore", "HoldfastFormats"],
+      swiftSettings: tests),
     .testTarget(
       name: "HoldfastCarrierTests",
       dependencies: ["HoldfastCarrier", "HoldfastOnline", "HoldfastCore", "HoldfastFormats"], swiftSettings: tests),

@@ -68,9 +68,9 @@ package struct Exchange<Environment: ExchangeEnvironment> {
       } catch {
         failure = error.failure
         guard failure.kind.isPassing else { return .success(.failure(failure)) }
-        environment.report(.failed(failure))
         failureCount += 1
         if let limit = attempts.retryCount, failureCount > limit { return .failure(failure) }
+        environment.report(.failed(failure))
         let pause = attempts.pauseSeconds.map { $0 * 1000 } ?? environment.random(upTo: rotation.greatestPause(index))
         rotation.failed(
           index, now: environment.monotonicMilliseconds(), pause: pause, retryAfterSeconds: error.retryAfterSeconds)

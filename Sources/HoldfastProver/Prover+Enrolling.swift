@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastOnline
 import HoldfastOpenSSL
 
 /// The public description of a device, from its owner.
@@ -17,6 +18,8 @@ public struct MeasurementToken: Sendable {
   package let report: IssuanceReport?
   /// The issuer's terms for the token, a compact JWS; nil if the backend sent none.
   public let terms: [UInt8]?
+  /// The online service that issued the token; nil if it came in another way.
+  package let service: ServiceAddress?
 
   /// Creates a token from the bytes that the backend sent. They are checked when the token is stored, which refuses bytes of
   /// another length or form as ``StateFolderFault/notAToken``, and terms that are not the issuer's for this token as
@@ -24,8 +27,10 @@ public struct MeasurementToken: Sendable {
   public init(_ bytes: [UInt8], terms: [UInt8]? = nil) { self.init(bytes, report: nil, terms: terms) }
 
   /// Creates a token with the claims that the issuer reported.
-  package init(_ bytes: [UInt8], report: IssuanceReport?, terms: [UInt8]? = nil) {
-    (self.bytes, self.report, self.terms) = (bytes, report, terms)
+  package init(
+    _ bytes: [UInt8], report: IssuanceReport?, terms: [UInt8]? = nil, service: ServiceAddress? = nil
+  ) {
+    (self.bytes, self.report, self.terms, self.service) = (bytes, report, terms, service)
   }
 
   /// Verifies the terms: the signature, and that they belong to the token.
@@ -194,7 +199,7 @@ extension Prover {
       try folder.store(
         Enrolment(
           descriptor: device, encoding: token.encoding, configuration: begun.configuration, token: token.bytes,
-          fingerprints: begun.fingerprints, report: token.report, terms: terms),
+          fingerprints: begun.fingerprints, report: token.report, terms: terms, service: token.service),
         replacing: replacing, host: host)
       folder.removeBegun(configuration: begun.configuration, for: device.deviceID)
     }
@@ -231,7 +236,8 @@ extension Prover {
       try folder.store(
         Enrolment(
           descriptor: device, encoding: token.encoding, configuration: baseline.configuration.encoded(),
-          token: token.bytes, fingerprints: baseline.fingerprints, report: token.report, terms: terms),
+          token: token.bytes, fingerprints: baseline.fingerprints, report: token.report, terms: terms,
+          service: token.service),
         replacing: replacing, host: host)
     }
   }

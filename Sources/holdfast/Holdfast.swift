@@ -18,7 +18,8 @@ package struct Holdfast: ParsableCommand {
       Exit status: 0 the whole operation succeeded, 1 denied, 2 malformed input or failed check, 3 the other end did not \
       prove its identity, 64 wrong usage, 69 peer not available, 70 a fault of this host (its disk is full or read-only, or \
       a library failed), 77 no permission. Ctrl-C and SIGTERM end a command by that signal, which a shell shows as 130 and \
-      143. Commands that serve or scan finish first and exit with 0; bench removes its folder first and exits with 69.
+      143. Commands that serve or scan finish first and exit with 0; bench removes its folder first and exits with 69. Each \
+      failure and warning has a number: holdfast help errors lists them.
 
       Environment: XDG_DATA_HOME or HOME determines where this host's secret for measurements is kept: in \
       holdfast/device.secret below $XDG_DATA_HOME or $HOME/.local/share. TMPDIR is the folder in which bench creates \
@@ -29,6 +30,7 @@ package struct Holdfast: ParsableCommand {
       "holdfast device init --dir lock",
       "holdfast prove --connect unix:/run/lock.sock --state phone --command unlock",
       "holdfast help prove",
+      "holdfast help errors",
     ],
     version: versionText,
     subcommands: [

@@ -2,12 +2,13 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastOnline
 import TestSupport
 import Testing
 
 import HoldfastProver
 
-/// The state of enrolments whose tokens come later, and the pins of services.
+/// The state of enrolments whose tokens come later, and the services that a prover knows.
 @Suite struct OnlineRequestTests {
   private let place: TemporaryFolder
   private let prover: Prover
@@ -72,26 +73,70 @@ import HoldfastProver
     #expect(try prover.folder.waitingRequest(for: id)?.wishes == .null)
   }
 
-  @Test func `pins are kept for each service, and replaced together`() throws {
+  private var servicesPath: String { prover.folder.path + "/services.json" }
+  private func address(_ number: Int) throws -> ServiceAddress { try ServiceAddress("https://s\(number).example") }
+
+  @Test func `two who change the services at the same time lose nothing`() async throws {
     let folder = prover.folder
     try Files.createPrivateDirectory(at: folder.path)
-    #expect(try folder.servicePins() == .object([]))
-    try folder.keep(pins: .array([.string("a"), .string("b")]), of: ["https://x", "https://y"])
-    try folder.keep(pins: .array([.string("c")]), of: ["https://x"])
-    let pins = try folder.servicePins()
-    #expect(pins["https://x"] == .array([.string("c")]))
-    #expect(pins["https://y"] == .array([.string("a"), .string("b")]))
+    #expect(try folder.knownServices().pinned.isEmpty)
+    let pin = try #require(ServicePin("sha256//" + String(repeating: "A", count: 43) + "="))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<16 {
+        let address = try address(number)
+        group.addTask { try ProverFolder(path: folder.path).updateServices { $0.setPins([pin], of: [address]) } }
+      }
+      try await group.waitForAll()
+    }
+    #expect(try folder.knownServices().pinned.count == 16)
+    #expect(try place.mode("phone/services.json") == 0o600)
   }
 
-  @Test(arguments: [
-    "", "{}", #"{"version":2,"pins":{}}"#, #"{"version":1,"pins":[]}"#, #"{"version":1,"pins":{"a":[]}}"#,
-  ])
-  func `damaged pins are no pins`(text: String) throws {
+  @Test func `a damaged file is neither used nor changed`() throws {
     let folder = prover.folder
     try Files.createPrivateDirectory(at: folder.path)
-    try Files.writeFileAtomically(Array(text.utf8), at: folder.path + "/services.json", overwrite: true)
-    let fault = #expect(throws: StateFolderFault.self) { try folder.servicePins() }
-    guard case .damaged = fault else { return #expect(Bool(false), "\(String(describing: fault))") }
-    #expect(throws: StateFolderFault.self) { try folder.keep(pins: .array([.string("c")]), of: ["https://x"]) }
+    let text = Array(#"{"version":2,"pins":{"https://a.example":[]}}"#.utf8)
+    try Files.writeFileAtomically(text, at: servicesPath, overwrite: true)
+    let usual = ServiceAccess([try address(1)])
+    for step in [{ _ = try folder.knownServices() }, { try folder.updateServices { $0.usual = usual } }] {
+      let fault = #expect(throws: KnownServicesFault.self) { try step() }
+      guard case .damaged(servicesPath, _) = fault else { return #expect(Bool(false), "\(String(describing: fault))") }
+    }
+    #expect(try place.contents("phone/services.json") == text)
+  }
+
+  @Test(arguments: [(0o600, true), (0o644, true), (0o620, false), (0o602, false)])
+  func `a file that others may write is refused`(mode: Int, isRead: Bool) throws {
+    try Files.createPrivateDirectory(at: prover.folder.path)
+    try prover.folder.updateServices { known in known.usual = (try? address(1)).map { ServiceAccess([$0]) } }
+    try place.setMode("phone/services.json", mode)
+    let usual = try? prover.folder.knownServices().usual
+    #expect((usual == nil) != isRead)
+  }
+
+  @Test func `more services than the file may have are refused, and the file stays`() throws {
+    let folder = prover.folder
+    try Files.createPrivateDirectory(at: folder.path)
+    let pin = try #require(ServicePin("sha256//" + String(repeating: "A", count: 43) + "="))
+    let many = try (0..<2000).map { try address($0) }
+    try folder.updateServices { $0.usual = ServiceAccess([many[0]]) }
+    #expect(throws: KnownServicesFault.self) { try folder.updateServices { $0.setPins([pin], of: many) } }
+    #expect(try folder.knownServices().usual?.addresses == [many[0]])
+  }
+
+  @Test func `an enrolment knows the service that issued its token, and one with another text there is damaged`() throws
+  {
+    let device = lock.descriptor
+    let baseline = try prover.takeBaseline()
+    let token = try lock.token(for: baseline.evidence)
+    let issued = MeasurementToken(token.bytes, report: token.report, service: try address(1))
+    try prover.store(issued, of: baseline, for: device, replacing: false)
+    #expect(try prover.status()[0].service == address(1))
+    let path = prover.folder.folder(of: device.deviceID).file(EnrolmentFolder.enrolmentName)
+    let text = String(decoding: try Files.readFile(at: path, limit: 65_536), as: UTF8.self)
+    let other = text.split(separator: "https://s1.example").joined(separator: "s1.example/x")
+    #expect(other != text)
+    try Files.writeFileAtomically(Array(other.utf8), at: path, overwrite: true)
+    #expect(try prover.status()[0].validity == .damaged)
   }
 }

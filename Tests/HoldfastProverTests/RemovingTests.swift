@@ -35,6 +35,23 @@ import HoldfastProver
     #expect(try devices(prover).count == 2)
   }
 
+  @Test func `an enrolment that was replaced meanwhile is not removed`() throws {
+    let lock = locks[0]
+    let id = lock.descriptor.deviceID
+    let before = try prover.folder.requiredEntry(of: id).load().token
+    try prover.enroll(for: lock.descriptor, replacing: true) { try lock.token(for: $0) }
+    #expect(try !prover.folder.remove(id, ifTokenIs: before))
+    let after = try prover.folder.requiredEntry(of: id).load().token
+    #expect(after != before)
+    #expect(try !prover.folder.remove(id, ifTokenIs: nil))
+    #expect(try prover.folder.remove(id, ifTokenIs: after))
+    #expect(try devices(prover) == [locks[1].descriptor.deviceID])
+    // A damaged enrolment is nobody's newer one.
+    let other = locks[1].descriptor.deviceID
+    try Files.removeFile(at: prover.folder.folder(of: other).file(EnrolmentFolder.configurationName))
+    #expect(try prover.folder.remove(other, ifTokenIs: nil))
+  }
+
   @Test func `everything of a prover is removed, and what is not a prover's stays`() throws {
     try place.makeFile("phone/notes")
     try place.makeFile("phone/services.json", Array("{}".utf8))

@@ -22,7 +22,7 @@ from holdfast_peer.command_line import CommandLine, stop
 from holdfast_peer.state import enrolment
 from online_service import ARC, INVITATION, LOOPBACK, Authority, Issuer, Service
 
-OK, DENIED, MALFORMED, IMPOSTOR, USAGE, UNAVAILABLE, FAULT = 0, 1, 2, 3, 64, 69, 70
+OK, DENIED, MALFORMED, IMPOSTOR, USAGE, UNAVAILABLE, FAULT, NO_PERMISSION = 0, 1, 2, 3, 64, 69, 70, 77
 OTHER_PIN = "sha256//" + base64.b64encode(bytes(32)).decode()
 TLS12 = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_2)
 
@@ -224,7 +224,9 @@ def test_the_text_of_a_qr_code_names_the_service_too(world, service, state):
     world.proves(state)
     done = world.enroll(world.name("state"), "https://192.0.2.1", "--invitation", file)
     ended(done, USAGE, "is not for")
-    ended(world.line.run(*arguments[:-2]), USAGE, "--service")
+    # Without the invitation, the service of the enrolment is known; in another folder, none is.
+    ended(world.line.run(*arguments[:-2], "--replace"), OK)
+    ended(world.line.run("enroll", "--device", "lock.json", "--state", world.name("state")), USAGE, "--service")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +328,11 @@ def test_a_pin_that_was_given_once_is_required_from_then_on_and_replaced_only_on
     service = services()
     ended(world.enroll(state, [service], "--pin", world.pin), OK)
     kept = state / "services.json"
-    assert json.loads(kept.read_text()) == {"version": 1, "pins": {service.url(): [world.pin]}}, "the file"
+    assert json.loads(kept.read_text()) == {
+        "version": 2,
+        "pins": {service.url(): [world.pin]},
+        "default": {"services": [service.url()], "ca": str(world.authority.file)},
+    }, "the file"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600, "its mode"
     ended(world.enroll(state, [service], "--replace"), OK)
     sent = len(service.seen)
@@ -344,7 +350,94 @@ def test_a_pin_that_was_given_once_is_required_from_then_on_and_replaced_only_on
     ended(world.enroll(state, [changed], "--replace", "--pin", pin, "--replace-pins"), OK)
     assert json.loads(kept.read_text())["pins"] == {changed.url(): [pin]}, "the new pin"
     kept.write_text(text[:-10])
-    ended(world.enroll(state, [changed], "--replace"), MALFORMED, "damaged")
+    ended(world.enroll(state, [changed], "--replace"), MALFORMED, "services.json", "is not JSON")
+
+
+def enroll_again(world, state, *more):
+    return world.line.run("enroll", "--device", "lock.json", "--state", state, "--replace", *map(str, more))
+
+
+def shown(world, state, *more):
+    return json.loads(world.line.succeed("status", "--state", state, "--json", *more))["devices"][0]
+
+
+def test_an_enrolment_that_succeeded_is_repeated_without_its_service(world, services, service, state):
+    ended(enroll_again(world, state), USAGE, "--service is missing")
+    # The first service is gone; the file has both, and says which one issued the token.
+    gone = services()
+    gone.close()
+    assert shown_nothing(world, state), "something is enrolled"
+    relative = os.path.relpath(world.authority.file, world.folder)
+    ended(
+        world.enroll(state, [gone, service], "--ca", relative, "--pin", world.pin, "--pause", 0, ca=False),
+        OK,
+    )
+    assert json.loads((state / "services.json").read_text())["default"] == {
+        "services": [gone.url(), service.url()],
+        "ca": str(world.authority.file),
+        "pause": 0,
+    }
+    assert shown(world, state)["service_address"] == service.url()
+    assert service.url().encode() in world.line.succeed("status", "--state", state), "the address is not shown"
+    ended(enroll_again(world, state), OK)
+    # An option of one run is not kept, and a service that is named counts in place of the kept ones.
+    ended(enroll_again(world, state, "--retries", 3), OK)
+    assert "retries" not in (state / "services.json").read_text(), "an option without a service is kept"
+    sent = len(service.seen)
+    ended(enroll_again(world, state, "--service", gone.url(), "--retries", 0, "--timeout", 2), UNAVAILABLE)
+    assert len(service.seen) == sent, "another service was asked than the one that is named"
+    assert json.loads((state / "services.json").read_text())["default"]["services"] == [gone.url(), service.url()]
+    world.proves(state)
+
+
+def shown_nothing(world, state):
+    return world.line.run("status", "--state", state).returncode == MALFORMED
+
+
+def test_a_file_of_services_that_others_may_write_or_that_is_damaged_sends_nothing(world, service, state):
+    ended(world.enroll(state, [service]), OK)
+    kept = state / "services.json"
+    text = kept.read_text()
+    sent = len(service.seen)
+    kept.chmod(0o620)
+    ended(enroll_again(world, state), NO_PERMISSION, "0620")
+    kept.chmod(0o600)
+    kept.write_text(text.replace('"services"', '"service"'))
+    ended(enroll_again(world, state, "--json"), MALFORMED)
+    for command in (("status", "--service"), ("posture", "--rules-from")):
+        ended(world.line.run(command[0], "--state", state, command[1]), MALFORMED, "default.service ", "services.json")
+    assert len(service.seen) == sent, "something was sent"
+    # Without a service, nothing needs the file.
+    world.line.succeed("status", "--state", state)
+    # A person may write it.
+    kept.write_text(
+        json.dumps({"version": 2, "default": {"services": [service.url()], "ca": str(world.authority.file)}})
+    )
+    ended(enroll_again(world, state), OK)
+
+
+def test_the_last_try_is_not_announced_as_one_of_several(world, state):
+    url = f"https://127.0.0.1:{free_port()}"
+    done = world.enroll(state, url, "--retries", 0, "--timeout", 60)
+    ended(done, UNAVAILABLE, "no connection")
+    assert b"trying again" not in done.stderr, done.stderr
+    done = world.enroll(state, url, "--retries", 1, "--pause", 0, "--timeout", 60)
+    ended(done, UNAVAILABLE, "trying again")
+
+
+def test_the_hint_about_a_wrong_pin_names_the_folder_only_if_the_pin_is_from_there(world, service, state):
+    done = world.enroll(state, [service], "--pin", OTHER_PIN)
+    ended(done, IMPOSTOR, "give its pin: --pin PIN")
+    assert b"--replace-pins" not in done.stderr, done.stderr
+
+
+def test_a_refusal_has_no_doubled_punctuation(world, service, state):
+    service.replace["/v1/attest"] = lambda handler: handler.refuse(
+        403, "unknownImage", title="The request is refused.", detail="Ask the operator.", more=[("help", "Call 1.")]
+    )
+    done = world.enroll(state, [service])
+    ended(done, DENIED, "refused: Ask the operator", "Call 1;")
+    assert b".:" not in done.stderr and b".;" not in done.stderr and b".." not in done.stderr, done.stderr
 
 
 def test_a_service_with_only_an_older_tls_gets_nothing(world, services, state):

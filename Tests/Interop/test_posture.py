@@ -109,6 +109,24 @@ def test_rules_refuse_until_newer_ones_allow_and_never_go_back(run, tmp_path):
     assert b"host.posture: unchanged" in run(OK, "explain", "--state", "phone")
 
 
+def test_rules_that_would_wipe_are_announced(run, tmp_path):
+    run(OK, "service", "init", "--dir", "service")
+    (tmp_path / "service.json").write_bytes(run(OK, "service", "show", "--dir", "service", "--json"))
+    found = [each for each in json.loads(run(OK, "posture", "--json"))["findings"] if each["state"] == "found"]
+    if not found:
+        pytest.skip("this host has no finding")
+    for number, action, announced in ((1, "refuse", False), (2, "wipe", True)):
+        text = json.dumps(
+            {"number": number, "default": "ignore", "unknown": "ignore", "rules": {found[0]["name"]: action}}
+        )
+        signed = run(OK, "service", "posture-rules", "--dir", "service", "-", stdin=text.encode())
+        shown = json.loads(
+            run(DENIED, "posture", "--state", "p", "--rules", "-", "--issuer", "service.json", "--json", stdin=signed)
+        )
+        codes = [warning["code"] for warning in shown.get("warnings", [])]
+        assert ("posture-wipes" in codes) == announced, shown
+
+
 def test_the_table_of_codes_is_printed_for_people_and_programs(run):
     table = json.loads(run(OK, "help", "errors", "--json"))["errors"]
     text = run(OK, "help", "errors").decode()

@@ -218,7 +218,10 @@ def test_a_prover_asks_what_became_of_its_token_gets_new_settings_and_leaves(ser
     # A service that cannot be reached changes nothing.
     nowhere = ("--service", "https://127.0.0.1:1", "--timeout", "1")
     assert run.run("status", *state, *nowhere).returncode == 69
-    left = json.loads(run.succeed("unenroll", *state, *device, *reach, "--yes", "--json"))
+    # The service, its certificate and the address are known since the enrolment.
+    kept = json.loads(run.succeed("status", *state, "--service", "--json"))["devices"][0]
+    assert kept["service"]["status"] == "valid" and kept["service_address"] == reach[1]
+    left = json.loads(run.succeed("unenroll", *state, *device, "--yes", "--json", "--service"))
     assert left["reported"] is True and left["failure"] is None
     record = service.json("show", "tokens", token)
     assert record["reason"] == "left" and record["revoked"]
@@ -243,6 +246,27 @@ def test_a_revoked_token_is_shown_as_such(service, instance):
     assert done.returncode == 1 and json.loads(done.stdout)["devices"][0]["service"]["status"] == "revoked"
 
 
+def test_a_refused_token_does_not_keep_the_others_from_being_asked_about(service, instance):
+    state, _, reach = enrolled(service, instance, "several")
+    folder = pathlib.Path(state[1])
+    first = next((folder / "devices").iterdir())
+    # The same enrolment under a smaller id is damaged, and one of another service is asked there.
+    shown = json.loads(service.command_line.succeed("status", *state, *reach, "--json"))["devices"][0]
+    (folder / "devices" / ("0" * 32)).mkdir(mode=0o700)
+    (folder / "devices" / ("0" * 32) / "enrolment.json").write_bytes((first / "enrolment.json").read_bytes())
+    (folder / "devices" / ("0" * 32) / "enrolment.json").chmod(0o600)
+    service.verb("revoke", "token", shown["token_id"], "--reason", "lost")
+    done = service.command_line.run("status", *state, *reach, "--json")
+    devices = json.loads(done.stdout)["devices"]
+    assert [each["state"] for each in devices] == ["damaged", "valid"]
+    assert devices[1]["service"]["status"] == "revoked" and done.returncode == 2
+    # One that cannot be asked is reported too, and its exit status is higher.
+    nowhere = ("--service", "https://127.0.0.1:1", "--timeout", "1")
+    done = service.command_line.run("status", *state, *nowhere, "--json")
+    answer = json.loads(done.stdout)["devices"][1]["service"]
+    assert done.returncode == 69 and answer["status"] is None and answer["code"] == "service-unreachable"
+
+
 def test_posture_rules_are_fetched_and_their_number_never_goes_back(service, instance):
     state, _, reach = enrolled(service, instance, "posture")
     jwk = instance.ask("GET", "/.well-known/jwks.json")[2]["keys"][0]
@@ -258,6 +282,8 @@ def test_posture_rules_are_fetched_and_their_number_never_goes_back(service, ins
     (service.folder / "rules.json").write_text(json.dumps({**rules, "number": 5}))
     service.verb("posture-rules", "set", service.folder / "rules.json")
     assert json.loads(service.command_line.succeed(*fetch))["rules"]["number"] == 5
+    kept = service.command_line.succeed("posture", *state, "--json", "--rules-from")
+    assert json.loads(kept)["rules"]["number"] == 5
     assert service.command_line.run("posture", *state, "--ca", "x").returncode == 64
 
 

@@ -328,8 +328,13 @@ def test_unenroll_and_wipe_ask_first_and_leave_what_is_not_a_provers(desk):
     assert not (desk.path / "phone").exists()
     secret = desk.path / "data/holdfast/device.secret"
     assert secret.exists()
-    desk.run("wipe", "--host-secret", "--yes")
+    assert desk.run("wipe", "--host-secret", "--yes") == b"this host's secret is removed\n"
     assert not secret.exists()
+    # The secret that is not there is not said to be removed.
+    again = desk.call("wipe", "--host-secret", "--yes", "--json")
+    answer = json.loads(again.stdout)
+    assert again.returncode == 0 and answer["host_secret"] is False, again
+    assert [warning["code"] for warning in answer["warnings"]] == ["nothing-to-wipe"]
     for folder in ("lock", "service"):
         desk.run("wipe", "--state", folder, "--yes", status=2)
         assert (desk.path / folder).is_dir() and len(list((desk.path / folder).iterdir())) > 2

@@ -129,13 +129,16 @@ package struct FileRequirements: OptionSet, Sendable {
   package static let owned = FileRequirements(rawValue: 2)
   /// The mode gives no rights to the group and to others.
   package static let isPrivate = FileRequirements(rawValue: 4)
+  /// The mode does not allow the group or others to write.
+  package static let unwritableByOthers = FileRequirements(rawValue: 8)
   /// The conditions for a file with a secret: owned and private.
   package static let secret: FileRequirements = [.owned, .isPrivate]
 
   /// Checks owner and mode of an open file; returns nil if they meet the conditions.
   func check(_ status: stat) -> FileError.Kind? {
     if contains(.owned), status.st_uid != geteuid() { return .wrongOwner }
-    if contains(.isPrivate), status.st_mode & 0o077 != 0 { return .tooOpen(mode: status.st_mode & 0o7777) }
+    let forbidden: mode_t = contains(.isPrivate) ? 0o077 : contains(.unwritableByOthers) ? 0o022 : 0
+    if status.st_mode & forbidden != 0 { return .tooOpen(mode: status.st_mode & 0o7777) }
     return nil
   }
 }

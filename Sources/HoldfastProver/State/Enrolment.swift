@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastMeasurement
 import HoldfastLinux
+import HoldfastOnline
 
 /// A prover's enrolment for one device: the token, and the baseline that it attests.
 package struct Enrolment: Sendable {
@@ -15,16 +16,20 @@ package struct Enrolment: Sendable {
   package var report: IssuanceReport?
   /// The issuer's terms, whose signature was verified; nil if the issuer gave none.
   package var terms: SignedTerms?
+  /// The online service that issued the token; nil if it came in another way, or an older version did not store it.
+  package var service: ServiceAddress?
   /// Whether the configuration is the one of the enrolment. The device denies any other; this flag explains the denial.
   package var hasOwnConfiguration = true
 
   /// Creates an enrolment that has its own configuration.
   package init(
     descriptor: DeviceDescriptor, encoding: TokenEncoding, configuration: [UInt8], token: [UInt8],
-    fingerprints: BaselineFingerprints, report: IssuanceReport?, terms: SignedTerms? = nil
+    fingerprints: BaselineFingerprints, report: IssuanceReport?, terms: SignedTerms? = nil,
+    service: ServiceAddress? = nil
   ) {
     (self.descriptor, self.encoding, self.configuration) = (descriptor, encoding, configuration)
-    (self.token, self.fingerprints, self.report, self.terms) = (token, fingerprints, report, terms)
+    (self.token, self.fingerprints, self.report) = (token, fingerprints, report)
+    (self.terms, self.service) = (terms, service)
   }
 
   package func decodedConfiguration() throws(MeasurementError) -> MeasurementConfiguration {
@@ -99,6 +104,11 @@ public struct EnrolmentState: Sendable {
   /// They are signed by the issuer whose terms the enrolment has. The next enrolment replaces them.
   public var settings: AppSettings? {
     if case .success(let enrolment) = enrolment { enrolment.terms?.terms.conditions.settings } else { nil }
+  }
+
+  /// The online service that issued the token; nil if that is not known.
+  package var service: ServiceAddress? {
+    if case .success(let enrolment) = enrolment { enrolment.service } else { nil }
   }
 
   package var report: IssuanceReport? {

@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastLinux
+import HoldfastOnline
 
 /// The folder with the files of one enrolment: `devices/<id>` in a state folder or, in the layout of older versions,
 /// the state folder itself.
@@ -52,7 +53,8 @@ package struct EnrolmentFolder: Sendable {
     }
     var enrolment = Enrolment(
       descriptor: manifest.descriptor, encoding: manifest.encoding, configuration: configuration, token: token,
-      fingerprints: fingerprints, report: manifest.report, terms: try loadTerms(manifest))
+      fingerprints: fingerprints, report: manifest.report, terms: try loadTerms(manifest),
+      service: manifest.service)
     enrolment.hasOwnConfiguration = manifest.configurationDigest == (try hexadecimalDigest(configuration))
     return enrolment
   }
@@ -171,6 +173,8 @@ private struct EnrolmentManifest {
   package let report: IssuanceReport?
   /// SHA-256 of the terms, and the key of their issuer; nil if there are none.
   package let terms: (digest: String, key: PublicKeyJWK)?
+  /// The online service that issued the token; nil if that is not known.
+  package let service: ServiceAddress?
 
   package init(of enrolment: Enrolment) throws(StateFolderFault) {
     descriptor = enrolment.descriptor
@@ -178,7 +182,7 @@ private struct EnrolmentManifest {
     tokenDigest = try hexadecimalDigest(enrolment.token)
     configurationDigest = try hexadecimalDigest(enrolment.configuration)
     fingerprintsDigest = try hexadecimalDigest(enrolment.fingerprints.encoded())
-    report = enrolment.report
+    (report, service) = (enrolment.report, enrolment.service)
     terms = try enrolment.terms.map { (terms) throws(StateFolderFault) in
       (try hexadecimalDigest(terms.bytes), terms.key)
     }
@@ -204,6 +208,8 @@ private struct EnrolmentManifest {
     (self.tokenDigest, self.configurationDigest) = (tokenDigest, configurationDigest)
     self.fingerprintsDigest = fingerprintsDigest
     report = value["issued"].flatMap { IssuanceReport($0) }
+    service = value["service"]?.text.flatMap { try? ServiceAddress($0) }
+    guard (value["service"] == nil) == (service == nil) else { throw .damaged(path: path) }
     terms = version == EnrolmentFolder.termsVersion ? try Self.terms(value, at: path) : nil
     guard report != nil || version != EnrolmentFolder.currentVersion else { throw .damaged(path: path) }
   }
@@ -229,6 +235,7 @@ private struct EnrolmentManifest {
         ("token", .string(EnrolmentFolder.tokenName(encoding))), ("token_sha256", .string(tokenDigest)),
         ("configuration_sha256", .string(configurationDigest)), ("fingerprints_sha256", .string(fingerprintsDigest)),
       ] + (report.map { [("issued", $0.json)] } ?? [])
+        + (service.map { [("service", .string($0.description))] } ?? [])
         + (terms.map { [("terms_sha256", .string($0.digest)), ("issuer_key", $0.key.json)] } ?? [])
     ).pretty()
   }

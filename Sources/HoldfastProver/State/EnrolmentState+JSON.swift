@@ -18,6 +18,7 @@ extension EnrolmentState {
         ("remembered", .bool(entry.folder.isRemembered(enrolment.token))),
       ]
     }
+    members.append(("service_address", service.map { .string($0.description) } ?? .null))
     members += report?.json.members ?? IssuanceReport.names.map { ($0, .null) }
     members += [
       ("offline", offlineLimit?.json ?? .null),

@@ -30,6 +30,22 @@ extension ProverFolder {
     }
   }
 
+  /// Removes the enrolment of a device in the same way, unless another process has replaced it meanwhile.
+  ///
+  /// - Parameters:
+  ///   - device: The device.
+  ///   - token: The token of the enrolment; nil for one that is damaged.
+  /// - Returns: Whether the enrolment is gone. An enrolment with another token stays.
+  /// - Throws: `notEnrolled`, `nothingEnrolled`, `busy`, `file`.
+  package func remove(_ device: DeviceID, ifTokenIs token: [UInt8]?) throws(StateFolderFault) -> Bool {
+    try checkKind()
+    _ = try requiredEntry(of: device)
+    return try removeWhole(device) {
+      guard let stored = try? entry(of: device)?.load() else { return true }
+      return stored.token == token
+    }
+  }
+
   /// Removes everything about a device if `condition`, which is asked while no other process writes, is met.
   private func removeWhole(_ device: DeviceID, if condition: () -> Bool) throws(StateFolderFault) -> Bool {
     let name = hexadecimal(device)

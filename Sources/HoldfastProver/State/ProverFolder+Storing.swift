@@ -192,7 +192,7 @@ extension ProverFolder {
   /// Creates the state folder and the folder below it, each with mode 0700, if they do not exist.
   private func makeFolders(_ folder: String) throws(StateFolderFault) {
     do throws(FileError) {
-      try Files.createPrivateDirectory(at: path)
+      try Files.createPrivateDirectory(at: path, isBackedUp: false)
       try FolderKind.prover.require(ofFolder: path)
       try Files.createPrivateDirectory(at: folder)
     } catch { throw .file(error) }

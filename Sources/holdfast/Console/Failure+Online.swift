@@ -38,15 +38,15 @@ extension Failure {
     }
   }
 
-  /// Creates the failure for pins that cannot be read or kept.
-  init(_ fault: StateFolderFault, ofPinsIn folder: ProverFolder) {
-    guard case .damaged(let path) = fault else {
-      self.init(fault, folder: folder.path)
-      return
+  /// Creates the failure for services that a state folder cannot tell or keep.
+  init(_ fault: KnownServicesFault, in folder: String) {
+    switch fault {
+    case .damaged(let path, let mistake):
+      self.init(
+        code: .servicesDamaged, "\(mistake.text(in: path)); so the pins of services are unknown, and nothing was sent",
+        hint: "correct it, or remove it and give service and pins again: holdfast enroll --service URL --pin PIN")
+    case .folder(let fault): self.init(fault, folder: folder)
     }
-    self.init(
-      .malformed, "\(path) is damaged, so the pins of services are unknown",
-      hint: "restore it, or remove it and give the pins again with --pin")
   }
 
   /// Creates the failure for pins that differ from those that the state folder keeps.
@@ -68,21 +68,21 @@ extension Failure {
 extension Failure {
   /// Creates the failure of an exchange with services.
   ///
-  /// - Parameter folder: The state folder with the pins, if the service has any.
+  /// - Parameter folder: The state folder, if its pins counted; nil if those of the command did.
   init(_ failure: CarrierFailure, pinsIn folder: String?) {
     let service = failure.service ?? "the service"
     let status = failure.status.map { " (status \($0))" } ?? ""
     switch failure.kind {
     case .refused:
       let reasons = failure.reasons.isEmpty ? status : " (\(failure.reasons.joined(separator: ", ")))"
-      let texts = [failure.title, failure.detail].compactMap { $0 }
+      let texts = [failure.title, failure.detail].compactMap { $0?.withoutEnd }
       self.init(
         code: .serviceRefused, (["\(service) refuses" + reasons] + texts).joined(separator: ": "),
         hint: Self.hint(of: failure))
     case .requestRefused:
       self.init(
         code: .requestRefused,
-        "the operator of \(service) refused the request" + (failure.detail.map { ": \($0)" } ?? ""))
+        "the operator of \(service) refused the request" + (failure.detail.map { ": \($0.withoutEnd)" } ?? ""))
     case .requestExpired:
       self.init(
         code: .requestExpired, "the operator of \(service) did not decide about the request in time",
@@ -132,7 +132,8 @@ extension Failure {
       code: .badCertificate, "the certificate of \(service) \(text), so nothing was sent to it",
       hint: failure.kind == .expiredCertificate
         ? "is this host's clock right? If so, ask the service's operator"
-        : "is that the right address? A service with its own authority needs --ca FILE")
+        : "is that the right address? A service must send its intermediate certificates, and one with its own authority needs --ca FILE"
+    )
   }
 
   private static let unreachable = "check the address and this host's network, and try again"
@@ -142,7 +143,18 @@ extension Failure {
     let hint =
       failure.responseCode.map { "the service's operator finds the reasons by the code \($0)" }
       ?? failure.requestID.map { "the service's operator finds the request in its log by \($0)" }
-    return [failure.help, hint].compactMap { $0 }.joined(separator: "; ")
+    return [failure.help?.withoutEnd, hint].compactMap { $0 }.joined(separator: "; ")
+  }
+}
+
+extension String {
+  /// The text of a service without punctuation at its end, because more follows.
+  fileprivate var withoutEnd: String {
+    var bytes = utf8[...]
+    while let last = bytes.last, [UInt8(ascii: "."), UInt8(ascii: ":"), UInt8(ascii: ";"), 0x20].contains(last) {
+      bytes.removeLast()
+    }
+    return String(Substring(bytes))
   }
 }
 

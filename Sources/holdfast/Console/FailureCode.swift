@@ -46,6 +46,7 @@ package enum FailureCode: UInt16, CaseIterable, Sendable {
   case offlineLimit = 216
   case notCompliant = 217
   case enrolmentWiped = 218
+  case enrolmentReplaced = 219
 
   case unknownProofKey = 300
   case unknownComponent = 301
@@ -79,6 +80,7 @@ package enum FailureCode: UInt16, CaseIterable, Sendable {
   case notAService = 510
   case otherPins = 511
   case carrierMissing = 512
+  case servicesDamaged = 513
 
   case sealRequestMalformed = 600
   case sealRequestNotAuthentic = 601
@@ -247,6 +249,8 @@ extension FailureCode {
       .init("not-compliant", .denied, "a version does not comply with the issuer's rules", "update it, and enrol again")
     case .enrolmentWiped:
       .init("enrolment-wiped", .denied, "a rule of the issuer removed the enrolment", "update, and enrol again")
+    case .enrolmentReplaced:
+      .init("enrolment-replaced", .denied, "another process has replaced the enrolment", "run the command again")
     case .hostSecretMissing:
       .init("host-secret-missing", .malformed, "this host's secret is missing", "restore it, or enrol again")
     case .hostSecretDamaged:
@@ -287,6 +291,9 @@ extension FailureCode {
         "add --replace-pins if it is right")
     case .carrierMissing:
       .init("carrier-missing", .unavailable, "the program holdfast-carrier is missing", "install it")
+    case .servicesDamaged:
+      .init(
+        "services-damaged", .malformed, "services.json of the state folder has a mistake", "correct it or remove it")
     default: nil
     }
   }

@@ -22,6 +22,7 @@ package enum WarningCode: UInt16, CaseIterable, Sendable {
   case notSynchronised = 914
   case nothingToWipe = 915
   case otherFilesStay = 916
+  case postureWipes = 917
 
   /// The line of the table.
   package var row: (identifier: String, reason: String, advice: String) {
@@ -66,6 +67,11 @@ package enum WarningCode: UInt16, CaseIterable, Sendable {
       ("nothing-to-wipe", "what was to be removed is not there", "check the name")
     case .otherFilesStay:
       ("other-files-stay", "files that are not Holdfast's stay in the folder", "remove them by hand")
+    case .postureWipes:
+      (
+        "posture-wipes", "the posture rules demand that the next enrolment or proof removes all enrolments",
+        "correct the findings before"
+      )
     }
   }
 

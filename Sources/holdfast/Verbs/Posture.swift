@@ -34,7 +34,11 @@ struct PostureVerb: Verb {
   @Option(help: "Install these signed rules in the state folder; - is standard input.", completion: .file())
   var rules: String?
 
-  @Option(help: "Install the rules of an online service, one to eight URLs with commas between them.")
+  @Option(
+    defaultAsFlag: ServiceCallOptions.kept,
+    help:
+      "Install the rules of an online service, one to eight URLs with commas between them. Without a value, that of the last enrolment."
+  )
   var rulesFrom: String?
 
   @OptionGroup var calls: ServiceCallOptions
@@ -80,6 +84,10 @@ struct PostureVerb: Verb {
       if let rules { try install(try Input.read(rules, limit: 65_536)) }
       if let rulesFrom, let state { try fetchRules(rulesFrom, state) }
       let (posture, verdict) = try look()
+      if let state, verdict?.verdict.action == .wipe {
+        Console.warning(
+          "the next enroll, measure or prove removes all enrolments of \(state), as the rules demand", .postureWipes)
+      }
       if sign { try printStatement(posture, verdict) } else { report(posture, verdict) }
       try refuse(verdict)
     }

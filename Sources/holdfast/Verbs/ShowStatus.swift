@@ -2,6 +2,7 @@ import ArgumentParser
 import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
+import HoldfastOnline
 import HoldfastOpenSSL
 import HoldfastProver
 
@@ -15,11 +16,13 @@ struct ShowStatus: Verb {
       the issuer allows to be offline, rules about versions and settings come from its signed terms.
 
       With --service, the online service is asked whether each token is still good, and its present terms are stored: settings \
-      change, and the time to be offline begins anew. The exit status is 1 if a token is no longer good.
+      change, and the time to be offline begins anew. Without a URL, this is the service that issued the token, or the one of the \
+      last enrolment. The exit status is 1 if a token is no longer good; of several failures, the highest counts.
       """,
     examples: [
       "holdfast status --state phone",
       "holdfast status --state phone --device lock.json --json",
+      "holdfast status --state phone --service",
       "holdfast status --state phone --service https://a.example",
     ])
 
@@ -29,7 +32,9 @@ struct ShowStatus: Verb {
   @Option(help: "Show only this device, given by its id or its descriptor.", completion: .file())
   var device: String?
 
-  @Option(help: "The online service that is asked; one to eight URLs with commas between them.")
+  @Option(
+    defaultAsFlag: ServiceCallOptions.kept,
+    help: "Ask the online service: one to eight URLs with commas between them. Without a value, the service is known.")
   var service: String?
 
   @OptionGroup var calls: ServiceCallOptions
@@ -46,54 +51,87 @@ struct ShowStatus: Verb {
     } else {
       for state in states { for line in lines(of: state, standings[state.device]) { Console.result(line) } }
     }
-    for state in states {
-      guard let failure = failure(of: state) else { continue }
-      throw failure.afterResult()
+    let failures = states.compactMap { failure(of: $0) ?? standings[$0.device]?.failure(of: $0.device) }
+    var worst = failures.first
+    for failure in failures where failure.status.rawValue > worst?.status.rawValue ?? 0 { worst = failure }
+    if let worst { throw worst.afterResult() }
+  }
+
+  /// The answer of a service about one token, or the reason why there is none.
+  private enum Standing {
+    case known(String, changesSettings: Bool)
+    case unknown(Failure)
+
+    /// The failure of a token that is not known to be good; nil for a good one.
+    func failure(of device: DeviceID) -> Failure? {
+      switch self {
+      case .known("valid", _): nil
+      case .known(let status, _):
+        Failure(
+          .denied, "the token for device \(hexadecimal(device)) is no longer good: \(status)",
+          hint: "enrol again, or ask the service's operator")
+      case .unknown(let failure): failure
+      }
     }
-    for (device, standing) in standings.sorted(by: { hexadecimal($0.key) < hexadecimal($1.key) }) where !standing.isGood
-    {
-      throw Failure(
-        .denied, "the token for device \(hexadecimal(device)) is no longer good: \(standing.status)",
-        hint: "enrol again, or ask the service's operator"
-      ).afterResult()
+
+    var line: String {
+      switch self {
+      case .known(let status, let changesSettings): status + (changesSettings ? ", with new settings" : "")
+      case .unknown(let failure): "unknown (\(failure.code.row.identifier)): \(failure.message)"
+      }
+    }
+
+    var json: JSONValue {
+      switch self {
+      case .known(let status, let changesSettings):
+        .object([("status", .string(status)), ("settings_changed", .bool(changesSettings))])
+      case .unknown(let failure):
+        .object(
+          [("status", .null), ("settings_changed", .bool(false))] + (failure.json.members ?? []))
+      }
     }
   }
 
-  /// The answer of a service about one token.
-  private struct Standing {
-    let status: String
-    let changesSettings: Bool
-
-    var isGood: Bool { status == "valid" }
-  }
-
-  /// Asks the service about the tokens, and stores its terms.
+  /// Asks the service about each token, and stores its terms. One that is refused does not keep the others from being asked about,
+  /// but a service that does not answer is asked once.
   private func ask(about id: DeviceID?) throws(Failure) -> [DeviceID: Standing] {
     guard let service else {
       try calls.checkUnused(without: "--service")
       return [:]
     }
     var standings: [DeviceID: Standing] = [:]
+    var silent: [(issuer: ServiceAddress?, failure: Failure)] = []
     for entry in try reading(state, { (prover) throws(ProverError) in try prover.status(device: id) }) {
-      guard case .success = entry.enrolment,
-        let answer = try calls.askAboutToken(.enrolment, for: entry.device, at: service, state: state)
-      else { continue }
-      var changes = false
-      if answer.status == "valid", let terms = answer.terms {
-        changes = try writing(state) { (prover) throws(ProverError) in try prover.renewTerms(terms, for: entry.device) }
+      guard case .success = entry.enrolment else { continue }
+      if let known = silent.first(where: { $0.issuer == entry.service }) {
+        standings[entry.device] = .unknown(known.failure)
+        continue
       }
-      standings[entry.device] = Standing(status: answer.status, changesSettings: changes)
+      do throws(Failure) { standings[entry.device] = try ask(service, about: entry) } catch {
+        guard error.status != .usage else { throw error }
+        standings[entry.device] = .unknown(error)
+        if error.status == .unavailable { silent.append((entry.service, error)) }
+      }
     }
     return standings
+  }
+
+  private func ask(_ service: String, about entry: EnrolmentState) throws(Failure) -> Standing? {
+    guard
+      let answer = try calls.askAboutToken(
+        .enrolment, for: entry.device, at: service, state: state, issuer: entry.service)
+    else { return nil }
+    var changes = false
+    if answer.status == "valid", let terms = answer.terms {
+      changes = try writing(state) { (prover) throws(ProverError) in try prover.renewTerms(terms, for: entry.device) }
+    }
+    return .known(answer.status, changesSettings: changes)
   }
 
   private func json(of entry: EnrolmentState, _ standings: [DeviceID: Standing]) -> JSONValue {
     let value = entry.json { Failure($0, folder: state).message }
     guard let standing = standings[entry.device] else { return value }
-    let members: [(String, JSONValue)] = [
-      ("status", .string(standing.status)), ("settings_changed", .bool(standing.changesSettings)),
-    ]
-    return .object((value.members ?? []) + [("service", .object(members))])
+    return .object((value.members ?? []) + [("service", standing.json)])
   }
 
   private func failure(of entry: EnrolmentState) -> Failure? {
@@ -109,9 +147,8 @@ struct ShowStatus: Verb {
     for (title, value) in (entry.report?.lines ?? []) + entry.termsLines {
       lines.append("  \(title + String(repeating: " ", count: 11 - title.count))\(value)")
     }
-    if let standing {
-      lines.append("  service    \(standing.status)" + (standing.changesSettings ? ", with new settings" : ""))
-    }
+    if let service = entry.service { lines.append("  address    \(service)") }
+    if let standing { lines.append("  service    \(standing.line)") }
     if entry.entry.isOfOldLayout {
       lines.append("  files      in the state folder itself, where older versions put them")
     }

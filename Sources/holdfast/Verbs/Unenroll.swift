@@ -1,19 +1,21 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastFormats
+import HoldfastOnline
 import HoldfastProver
 
 struct Unenroll: Verb {
   static let configuration = CommandConfiguration(
     commandName: "unenroll", abstract: "Remove the enrolment of a device from a prover's state folder.",
     discussion: """
-      With --service, the online service is told before: it revokes the token, and its operators see that the prover left. If it \
+      With --service, the online service is told before: it revokes the token, and its operators see that the prover left. Without \
+      a URL, this is the service that issued the token, or the one of the last enrolment. If it \
       cannot be told, the command warns and goes on. A device is offline and accepts a copied token until it expires or the \
       device's generation is revoked. The command asks first.
       """,
     examples: [
       "holdfast unenroll --state phone --device lock.json",
-      "holdfast unenroll --state phone --device lock.json --yes",
+      "holdfast unenroll --state phone --device lock.json --yes --service",
       "holdfast unenroll --state phone --device lock.json --service https://a.test",
     ])
 
@@ -23,7 +25,9 @@ struct Unenroll: Verb {
   @Option(help: "The device: its id (32 hexadecimal digits) or its descriptor.", completion: .file())
   var device: String
 
-  @Option(help: "The online service that is told; one to eight URLs with commas between them.")
+  @Option(
+    defaultAsFlag: ServiceCallOptions.kept,
+    help: "Tell the online service: one to eight URLs with commas between them. Without a value, the service is known.")
   var service: String?
 
   @OptionGroup var calls: ServiceCallOptions
@@ -39,10 +43,19 @@ struct Unenroll: Verb {
     if service == nil { try calls.checkUnused(without: "--service") }
     let id = try DeviceID(deviceArgument: device)
     let folder = ProverFolder(path: state)
-    _ = try reading(folder) { () throws(StateFolderFault) in try folder.requiredEntry(of: id) }
+    let entry = try reading(folder) { () throws(StateFolderFault) in try folder.requiredEntry(of: id) }
+    let enrolment = try? entry.load()
     if !yes { try Confirmation.ask("the enrolment of device \(hexadecimal(id)) cannot be restored", word: "unenroll") }
-    let loss = report(id)
-    try writing(state) { (prover) throws(ProverError) in try prover.unenroll(id) }
+    let loss = report(id, enrolment?.service)
+    let isRemoved = try reading(folder) { () throws(StateFolderFault) in
+      try folder.remove(id, ifTokenIs: enrolment?.token)
+    }
+    guard isRemoved else {
+      throw Failure(
+        code: .enrolmentReplaced,
+        "another process has enrolled for device \(hexadecimal(id)) meanwhile; the newer enrolment stays",
+        hint: "to remove it too, run the command again")
+    }
     if output.json {
       let told: [(String, JSONValue)] =
         service == nil ? [] : [("reported", .bool(loss == nil)), ("failure", loss?.json ?? .null)]
@@ -53,10 +66,10 @@ struct Unenroll: Verb {
   }
 
   /// Tells the service, and returns the failure if it could not be told. The enrolment is removed in any case.
-  private func report(_ id: DeviceID) -> Failure? {
+  private func report(_ id: DeviceID, _ issuer: ServiceAddress?) -> Failure? {
     guard let service else { return nil }
     do throws(Failure) {
-      guard try calls.askAboutToken(.leave, for: id, at: service, state: state) != nil else {
+      guard try calls.askAboutToken(.leave, for: id, at: service, state: state, issuer: issuer) != nil else {
         throw Failure(.malformed, "the enrolment does not say which token it has")
       }
       return nil

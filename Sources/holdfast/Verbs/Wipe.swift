@@ -71,11 +71,12 @@ struct Wipe: Verb {
     } else if let state {
       Console.warning("there is no state folder \(state); it may have been removed before", .nothingToWipe)
     }
+    var isSecretRemoved = false
     if hostSecret {
-      do throws(Failure) { try removeHostSecret() } catch { failure = failure ?? error }
+      do throws(Failure) { isSecretRemoved = try removeHostSecret() } catch { failure = failure ?? error }
     }
     if let failure { throw failure }
-    report(removed, vaultCount: vaultCount)
+    report(removed, vaultCount: vaultCount, isSecretRemoved: isSecretRemoved)
   }
 
   /// Returns the vaults that exist, the named one and the one in the state folder.
@@ -90,26 +91,30 @@ struct Wipe: Verb {
     return paths
   }
 
-  private func removeHostSecret() throws(Failure) {
+  /// Removes the secret of this host. Returns whether there was one.
+  private func removeHostSecret() throws(Failure) -> Bool {
     guard let path = HostSecretPlace.path else { throw Failure(HostSecretFault.noLocation) }
     do throws(FileError) { try Files.eraseFile(at: path) } catch {
       guard error.kind == .notFound else { throw Failure(error) }
+      Console.warning("there is no \(path); it may have been removed before", .nothingToWipe)
+      return false
     }
+    return true
   }
 
-  private func report(_ removed: ProverFolder.Removed?, vaultCount: Int) {
+  private func report(_ removed: ProverFolder.Removed?, vaultCount: Int, isSecretRemoved: Bool) {
     let (count, names) = (removed?.enrolmentCount ?? 0, removed?.otherNames ?? [])
     if output.json {
       Console.result(
         .object([
           ("enrolments", .integer(UInt64(count))), ("vaults", .integer(UInt64(vaultCount))),
-          ("host_secret", .bool(hostSecret)), ("left", .array(names.map { .string($0) })),
+          ("host_secret", .bool(isSecretRemoved)), ("left", .array(names.map { .string($0) })),
         ]))
       return
     }
     if state != nil { Console.result("enrolments removed: \(count)") }
     if vaultCount > 0 { Console.result("vaults wiped: \(vaultCount)") }
-    if hostSecret { Console.result("this host's secret is removed") }
+    if isSecretRemoved { Console.result("this host's secret is removed") }
     if let state, !names.isEmpty {
       Console.warning("\(state) has other files, which stay: \(names.joined(separator: ", "))", .otherFilesStay)
     }

@@ -17,7 +17,9 @@ struct Enroll: Verb {
       An online service is named by its URL, or by several with commas between them, which are tried in that order. If its \
       operator has to decide first, the command waits for the decision until --timeout. The same command continues an \
       enrolment that still waits or was interrupted. Of the token's options, only --format, --user and --allow are sent; the \
-      service decides the others. The program holdfast-carrier makes the connection.
+      service decides the others. The program holdfast-carrier makes the connection. The URLs, the pins, --ca, --timeout, \
+      --retries and --pause of an enrolment that succeeded are kept in the state folder (services.json) for commands that name \
+      no service.
       """,
     examples: [
       "holdfast enroll --device lock.json --service service --state phone",
@@ -31,13 +33,15 @@ struct Enroll: Verb {
       holdfast enroll --device lock.json --state phone \\
       --service https://a.example,https://b.example --invitation code.txt
       """,
+      "holdfast enroll --device lock.json --state phone --replace",
     ])
 
   @Option(help: "A device's descriptor, as device show --json prints it; may be repeated.", completion: .file())
   var device: [String]
 
   @Option(
-    help: "The service's folder; or one to eight URLs with commas between them. An invitation's QR code names it too.",
+    help:
+      "The service's folder; or one to eight URLs with commas between them. An invitation's QR code names it too. By default, the URLs of the last enrolment.",
     completion: .directory)
   var service: String?
 
@@ -82,7 +86,10 @@ struct Enroll: Verb {
 
   /// Reads all options about an online service before any measurement; returns nil for a service in a folder.
   private func readOnlineService() throws(Failure) -> OnlineEnrolment? {
-    guard let services = try online.services(service, isInputTaken: device.contains("-")) else { return nil }
+    guard
+      let services = try online.services(
+        service, in: ProverFolder(path: state), isInputTaken: device.contains("-"))
+    else { return nil }
     let (claims, wishes) = (try app.claims(), try token.wishes())
     return OnlineEnrolment(
       state: state, services: services, carrier: try CarrierProcess.path(), claims: claims, wishes: wishes,

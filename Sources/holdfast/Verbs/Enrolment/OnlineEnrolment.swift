@@ -57,12 +57,12 @@ final class OnlineEnrolment {
     }
     switch result {
     case .token(let token):
-      try services.keepPins(in: folder)
+      try services.keep(in: folder, isEnrolled: true)
       return try store(token, of: begun, for: device)
     // An enrolment has no such answer.
     case .answer: throw Failure(CarrierProcessFault.garbage, carrier: carrier)
     case .waiting(let request):
-      try services.keepPins(in: folder)
+      try services.keep(in: folder)
       details = [("request", .string(request.id)), ("service", .string(request.service.description))]
       throw Failure(waitingFor: request, device: device.deviceID)
     case .failure(let failure):
@@ -72,11 +72,11 @@ final class OnlineEnrolment {
           ("reasons", .array(failure.reasons.map { .string($0) })),
           ("arc", failure.responseCode.map { .string($0) } ?? .null),
         ]
-        try services.keepPins(in: folder)
+        try services.keep(in: folder)
         folder.removeBegun(configuration: begun.baseline.configuration.encoded(), for: device.deviceID)
       default: break
       }
-      throw Failure(failure, pinsIn: pinned.contains { !$0.pins.isEmpty } ? state : nil)
+      throw Failure(failure, pinsIn: services.pins.isEmpty ? state : nil)
     }
   }
 
@@ -118,7 +118,8 @@ final class OnlineEnrolment {
 
   /// Returns a request that waits at one of the services of this run; nil for any other.
   private func known(_ request: WaitingRequest) -> OnlineRequest? {
-    guard let id = request.id, let address = services.addresses.first(where: { $0.description == request.service })
+    guard let id = request.id,
+      let address = services.access.addresses.first(where: { $0.description == request.service })
     else { return nil }
     return OnlineRequest(id: id, service: address)
   }
@@ -134,14 +135,15 @@ final class OnlineEnrolment {
   private func exchange(
     _ begun: Begun, for device: DeviceDescriptor, at services: [PinnedService]
   ) throws(Failure) -> CarrierResult {
+    let (access, timeoutSeconds) = (self.services.access, self.services.timeoutSeconds)
     let task = CarrierTaskLine.encode(
-      services: services, authorities: self.services.authorities, withSystem: self.services.isTrustingSystem,
-      attempts: self.services.attempts, timeoutSeconds: self.services.timeoutSeconds, evidence: begun.baseline.evidence,
+      services: services, authorities: access.authorities, withSystem: access.isTrustingSystem,
+      attempts: access.attempts, timeoutSeconds: timeoutSeconds, evidence: begun.baseline.evidence,
       device: device.json, invitation: self.services.invitation, wishes: wishes, request: known(begun.request))
     var notes: [String] = []
     var fault: StateFolderFault?
     do throws(CarrierProcessFault) {
-      return try CarrierProcess.carryOut(task, by: carrier, timeoutSeconds: self.services.timeoutSeconds) { progress in
+      return try CarrierProcess.carryOut(task, by: carrier, timeoutSeconds: timeoutSeconds) { progress in
         let note: String
         switch progress {
         case .attesting, .asking: return true
@@ -175,7 +177,8 @@ final class OnlineEnrolment {
     _ issued: OnlineToken, of begun: Begun, for device: DeviceDescriptor
   ) throws(Failure) -> MeasurementToken {
     let token = MeasurementToken(
-      issued.bytes, report: IssuanceReport(issued.claims), terms: issued.terms.map { Array($0.utf8) })
+      issued.bytes, report: IssuanceReport(issued.claims), terms: issued.terms.map { Array($0.utf8) },
+      service: issued.service)
     guard token.report != nil, token.isAddressed(to: device), (token.encoding == .cose) == (issued.format == "cose")
     else {
       let detail = token.report != nil && !token.isAddressed(to: device) ? "its token is not for this device" : nil

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOnline
@@ -42,10 +43,15 @@ struct OnlineOptions: ParsableArguments {
 
   /// Returns the services and everything that is needed to reach them; nil if `service` names a folder.
   ///
+  /// Options that are not given are those that the state folder keeps, if it keeps them for these services.
+  ///
   /// - Parameters:
   ///   - service: the value of `--service`.
+  ///   - folder: the state folder.
   ///   - isInputTaken: whether another option reads standard input.
-  func services(_ service: String?, isInputTaken: Bool) throws(Failure) -> OnlineServices? {
+  func services(
+    _ service: String?, in folder: ProverFolder, isInputTaken: Bool
+  ) throws(Failure) -> OnlineServices? {
     guard service.map(ServiceAddress.hasScheme) ?? true else {
       guard invitation == nil, ca == nil, !withSystemCa, pin.isEmpty, !replacePins, timeout == nil, retries == nil,
         pause == nil
@@ -61,15 +67,11 @@ struct OnlineOptions: ParsableArguments {
     guard invitation != "-" || !isInputTaken else {
       throw Failure(.usage, "standard input provides only one of descriptor and invitation, but is named for both")
     }
-    let timeout = timeout ?? 60
-    guard CarrierTaskLine.timeoutRange.contains(timeout) else {
+    guard timeout.map(CarrierTaskLine.timeoutRange.contains) ?? true else {
       throw Failure(.usage, "--timeout must be from 1 to 86400 seconds")
     }
-    guard let attempts = AttemptRule(retryCount: retries, pauseSeconds: pause) else {
+    guard AttemptRule(retryCount: retries, pauseSeconds: pause) != nil else {
       throw Failure(.usage, "--retries must be from 0 to 1000, and --pause from 0 to 3600 seconds")
-    }
-    guard !withSystemCa || ca != nil else {
-      throw Failure(.usage, "--with-system-ca requires --ca", hint: "without --ca, the authorities of this host count")
     }
     let named: [ServiceAddress]
     do throws(ServiceAddressFault) {
@@ -79,22 +81,18 @@ struct OnlineOptions: ParsableArguments {
         } ?? []
     } catch { throw Failure(error, in: "--service") }
     let invitation = try readInvitation()
-    let addresses = named.isEmpty ? invitation?.services ?? [] : named
-    guard !addresses.isEmpty else {
-      throw Failure(
-        .usage, "--service is missing",
-        hint: "name the service's folder or URL; the text of an invitation's QR code names it too")
-    }
+    let known = try KnownServices(in: folder)
+    let access = try access(to: named.isEmpty ? invitation?.services ?? [] : named, known)
     if let invited = invitation?.services, !invited.isEmpty,
-      let other = addresses.first(where: { !invited.contains($0) })
+      let other = access.addresses.first(where: { !invited.contains($0) })
     {
       throw Failure(
         .usage, "the invitation is not for \(other), so it was not sent there", hint: "leave out --service")
     }
+    let isNamed = !named.isEmpty || invitation?.services.isEmpty == false
     return OnlineServices(
-      addresses: addresses, invitation: invitation?.code, authorities: try authorities(),
-      isTrustingSystem: withSystemCa, pins: try pins(addresses), isReplacingPins: replacePins, attempts: attempts,
-      timeoutSeconds: timeout)
+      access, isNamed: isNamed, invitation: invitation?.code, pins: try pins(access.addresses),
+      isReplacingPins: replacePins)
   }
 
   private func readInvitation() throws(Failure) -> Invitation? {
@@ -105,11 +103,29 @@ struct OnlineOptions: ParsableArguments {
     }
   }
 
-  /// Checks that the file can be read, so that the message about it does not come from the carrier.
-  private func authorities() throws(Failure) -> String? {
-    guard let ca else { return nil }
-    do throws(FileError) { _ = try Files.readFile(at: ca, limit: 1 << 20) } catch { throw Failure(error) }
-    return ca
+  /// Returns the services and how they are reached: by the options of this run, or else as the state folder keeps it.
+  ///
+  /// - Parameter named: The services that the command or its invitation names; none for those that the state folder keeps.
+  private func access(to named: [ServiceAddress], _ known: KnownServices) throws(Failure) -> ServiceAccess {
+    let kept = named.isEmpty ? known.usual : known.access(to: named)
+    guard let addresses = named.isEmpty ? kept?.addresses : named else {
+      throw Failure(
+        .usage, "--service is missing",
+        hint:
+          "name the service's folder or URL; the text of an invitation's QR code names it too, and the state folder keeps the URL of the last enrolment"
+      )
+    }
+    let authorities = ca ?? kept?.authorities
+    guard !withSystemCa || authorities != nil else {
+      throw Failure(.usage, "--with-system-ca requires --ca", hint: "without --ca, the authorities of this host count")
+    }
+    try checkAuthorities(authorities)
+    return ServiceAccess(
+      addresses, authorities: authorities,
+      isTrustingSystem: withSystemCa || (ca == nil && kept?.isTrustingSystem == true),
+      timeoutSeconds: timeout ?? kept?.timeoutSeconds,
+      attempts: AttemptRule(
+        retryCount: retries ?? kept?.attempts.retryCount, pauseSeconds: pause ?? kept?.attempts.pauseSeconds) ?? .usual)
   }
 
   private func pins(_ addresses: [ServiceAddress]) throws(Failure) -> [ServicePin] {
@@ -135,37 +151,41 @@ struct OnlineOptions: ParsableArguments {
   }
 }
 
+/// Checks that a file with certificate authorities can be read, so that the message about it does not come from the carrier.
+func checkAuthorities(_ path: String?) throws(Failure) {
+  guard let path else { return }
+  do throws(FileError) { _ = try Files.readFile(at: path, limit: 1 << 20) } catch { throw Failure(error) }
+}
+
 /// The online services of a run, and everything that is needed to reach them.
 final class OnlineServices {
-  let addresses: [ServiceAddress]
+  let access: ServiceAccess
+  /// Whether the command or its invitation names the services; otherwise they are those of the state folder.
+  let isNamed: Bool
   /// The secret code of the invitation.
   let invitation: String?
-  let authorities: String?
-  /// Whether the authorities of this host count, too, if there is a file.
-  let isTrustingSystem: Bool
   /// The pins of the command line, which apply to each service.
   let pins: [ServicePin]
   let isReplacingPins: Bool
-  let attempts: AttemptRule
-  let timeoutSeconds: UInt64
 
   init(
-    addresses: [ServiceAddress], invitation: String?, authorities: String?, isTrustingSystem: Bool = false,
-    pins: [ServicePin], isReplacingPins: Bool, attempts: AttemptRule = .usual, timeoutSeconds: UInt64
+    _ access: ServiceAccess, isNamed: Bool = false, invitation: String? = nil, pins: [ServicePin] = [],
+    isReplacingPins: Bool = false
   ) {
-    (self.addresses, self.invitation, self.authorities) = (addresses, invitation, authorities)
-    (self.pins, self.isReplacingPins, self.timeoutSeconds) = (pins, isReplacingPins, timeoutSeconds)
-    (self.isTrustingSystem, self.attempts) = (isTrustingSystem, attempts)
+    (self.access, self.isNamed, self.invitation) = (access, isNamed, invitation)
+    (self.pins, self.isReplacingPins) = (pins, isReplacingPins)
   }
+
+  /// The seconds for an enrolment.
+  var timeoutSeconds: UInt64 { access.timeoutSeconds ?? 60 }
 
   /// Returns the services with the pins that each must have: those of the command line, else those that the state folder
   /// keeps, which must agree.
   func pinned(in folder: ProverFolder) throws(Failure) -> [PinnedService] {
-    let kept: JSONValue
-    do throws(StateFolderFault) { kept = try folder.servicePins() } catch { throw Failure(error, ofPinsIn: folder) }
+    let kept = try KnownServices(in: folder)
     var services: [PinnedService] = []
-    for address in addresses {
-      let known = kept[address.description]?.elements?.compactMap { $0.text.flatMap { ServicePin($0) } } ?? []
+    for address in access.addresses {
+      let known = kept.pins(of: address)
       if !pins.isEmpty, !known.isEmpty, !isReplacingPins,
         !known.allSatisfy(pins.contains) || !pins.allSatisfy(known.contains)
       {
@@ -177,11 +197,37 @@ final class OnlineServices {
   }
 
   /// Keeps the pins of the command line, once a service has shown that it has one of them.
-  func keepPins(in folder: ProverFolder) throws(Failure) {
-    guard !pins.isEmpty else { return }
-    do throws(StateFolderFault) {
-      try folder.keep(
-        pins: .array(pins.map { .string($0.description) }), of: addresses.map(\.description))
-    } catch { throw Failure(error, ofPinsIn: folder) }
+  ///
+  /// - Parameter isEnrolled: Whether a service has issued a token: then services that were named are those of later commands that
+  ///   name none.
+  func keep(in folder: ProverFolder, isEnrolled: Bool = false) throws(Failure) {
+    let usual = isEnrolled && isNamed ? access.fromRoot : nil
+    guard !pins.isEmpty || usual != nil else { return }
+    do throws(KnownServicesFault) {
+      try folder.updateServices { known in
+        if !pins.isEmpty { known.setPins(pins, of: access.addresses) }
+        if let usual { known.usual = usual }
+      }
+    } catch { throw Failure(error, in: folder.path) }
+  }
+}
+
+extension KnownServices {
+  /// Reads the services that a state folder keeps.
+  init(in folder: ProverFolder) throws(Failure) {
+    do throws(KnownServicesFault) { self = try folder.knownServices() } catch { throw Failure(error, in: folder.path) }
+  }
+}
+
+extension ServiceAccess {
+  /// The same for commands that run in any folder; nil if the present folder has no name that a file could keep.
+  fileprivate var fromRoot: ServiceAccess? {
+    guard let authorities, !authorities.hasPrefix("/") else { return self }
+    guard let buffer = unsafe getcwd(nil, 0) else { return nil }
+    defer { unsafe free(buffer) }
+    guard let folder = unsafe String(validatingCString: buffer) else { return nil }
+    var access = self
+    access.authorities = "\(folder)/\(authorities)"
+    return access.authorities?.utf8.count ?? 0 < Int(PATH_MAX) ? access : nil
   }
 }

@@ -20,31 +20,38 @@ struct ServiceCallOptions: ParsableArguments {
     guard ca == nil, timeout == nil else { throw Failure(.usage, "--ca and --timeout need \(option)") }
   }
 
+  /// The value of an option that names services for those that the state folder keeps.
+  static let kept = "default"
+
   /// Has the carrier send a request to the first service that answers, and returns the answer.
   ///
   /// - Parameters:
-  ///   - services: The value of the option `name`: one to eight URLs with commas between them.
-  ///   - state: The state folder, whose pins count.
+  ///   - services: The value of the option `name`: one to eight URLs with commas between them, or ``kept``.
+  ///   - state: The state folder, whose services and pins count.
+  ///   - issuer: The service that issued the token in question; nil if it is not known.
   func ask(
-    _ operation: ServiceOperation, _ body: JSONValue? = nil, at services: String, of name: String, state: String
+    _ operation: ServiceOperation, _ body: JSONValue? = nil, at services: String, of name: String, state: String,
+    issuer: ServiceAddress? = nil
   ) throws(Failure) -> JSONValue {
     let timeout = timeout ?? 20
     guard CarrierTaskLine.timeoutRange.contains(timeout) else {
       throw Failure(.usage, "--timeout must be from 1 to 86400 seconds")
     }
-    let addresses: [ServiceAddress]
-    do throws(ServiceAddressFault) { addresses = try ServiceAddress.list(services) } catch {
-      throw Failure(error, in: name)
-    }
-    if let ca { do throws(FileError) { _ = try Files.readFile(at: ca, limit: 1 << 20) } catch { throw Failure(error) } }
-    let online = OnlineServices(
-      addresses: addresses, invitation: nil, authorities: ca, pins: [], isReplacingPins: false, timeoutSeconds: timeout)
-    let pinned = try online.pinned(in: ProverFolder(path: state))
+    let folder = ProverFolder(path: state)
+    let known = try KnownServices(in: folder)
+    let addresses = try addresses(services, of: name, known, state: state, issuer: issuer)
+    var access = known.access(to: addresses) ?? ServiceAccess(addresses)
+    if let ca { (access.authorities, access.isTrustingSystem) = (ca, false) }
+    access.addresses = addresses
+    try checkAuthorities(access.authorities)
+    let pinned = try OnlineServices(access).pinned(in: folder)
     let carrier = try CarrierProcess.path()
     guard let call = ServiceCall(operation, body: body, attemptCount: 2) else {
       throw Failure(CarrierProcessFault.garbage, carrier: carrier)
     }
-    let task = CarrierTaskLine.encode(services: pinned, authorities: ca, timeoutSeconds: timeout, call: call)
+    let task = CarrierTaskLine.encode(
+      services: pinned, authorities: access.authorities, withSystem: access.isTrustingSystem, timeoutSeconds: timeout,
+      call: call)
     let result: CarrierResult
     do throws(CarrierProcessFault) {
       result = try CarrierProcess.carryOut(
@@ -53,17 +60,35 @@ struct ServiceCallOptions: ParsableArguments {
     } catch { throw Failure(error, carrier: carrier) }
     switch result {
     case .answer(let answer): return answer.value
-    case .failure(let failure):
-      throw Failure(failure, pinsIn: pinned.contains { !$0.pins.isEmpty } ? state : nil)
+    case .failure(let failure): throw Failure(failure, pinsIn: state)
     case .token, .waiting: throw Failure(CarrierProcessFault.garbage, carrier: carrier)
     }
+  }
+
+  private func addresses(
+    _ services: String, of name: String, _ known: KnownServices, state: String, issuer: ServiceAddress?
+  ) throws(Failure) -> [ServiceAddress] {
+    guard services == Self.kept else {
+      do throws(ServiceAddressFault) { return try ServiceAddress.list(services) } catch {
+        throw Failure(error, in: name)
+      }
+    }
+    let usual = known.usual?.addresses ?? []
+    // Services that are usually tried together know the same tokens; any other knows only those that it issued.
+    if let issuer, !usual.contains(issuer) { return [issuer] }
+    guard !usual.isEmpty else {
+      throw Failure(
+        .usage, "\(name) needs a URL, because \(state) keeps no service",
+        hint: "it keeps the service of the last enrolment: holdfast enroll --service URL")
+    }
+    return usual
   }
 
   /// Asks a service about a device's token, or tells it that the prover leaves.
   ///
   /// - Returns: The state of the token, as the service names it, and its terms; nil if the enrolment does not say which token it has.
   func askAboutToken(
-    _ operation: ServiceOperation, for device: DeviceID, at services: String, state: String
+    _ operation: ServiceOperation, for device: DeviceID, at services: String, state: String, issuer: ServiceAddress?
   ) throws(Failure) -> (status: String, terms: [UInt8]?)? {
     let (token, evidence) = try reading(state) { (prover) throws(ProverError) in
       let token = try prover.tokenID(for: device)
@@ -76,7 +101,7 @@ struct ServiceCallOptions: ParsableArguments {
       operation,
       .object([
         ("evidence", .string(String(decoding: text, as: UTF8.self))), ("token", .string(hexadecimal(token))),
-      ]), at: services, of: "--service", state: state)
+      ]), at: services, of: "--service", state: state, issuer: issuer)
     guard answer["token"]?.text == hexadecimal(token), let status = answer["status"]?.text,
       (1...32).contains(status.utf8.count), answer["terms"].map({ $0.text != nil }) ?? true
     else { throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil) }
