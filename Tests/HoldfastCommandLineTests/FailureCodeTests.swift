@@ -34,7 +34,7 @@ import holdfast
     215: "no-exchange",
     216: "offline-limit",
     217: "not-compliant",
-    218: "enrolment-wiped",
+    218: "enrolment-wiped", 219: "enrolment-replaced",
     304: "host-secret-missing",
     305: "host-secret-damaged",
     500: "service-refused",
@@ -49,7 +49,7 @@ import holdfast
     509: "bad-authorities",
     510: "not-a-service",
     511: "other-pins",
-    512: "carrier-missing",
+    512: "carrier-missing", 513: "services-damaged",
     600: "seal-request-malformed", 601: "seal-request-not-authentic", 602: "seal-request-foreign",
     603: "seal-request-expired", 610: "refused-by-user", 611: "code-used", 612: "code-too-old", 613: "no-challenge",
     614: "challenge-expired",
@@ -106,7 +106,7 @@ import holdfast
     913: "unauthenticated-answer",
     914: "not-synchronised",
     915: "nothing-to-wipe",
-    916: "other-files-stay",
+    916: "other-files-stay", 917: "posture-wipes",
   ]
 
   @Test func `each warning has its own line, which no failure has, and stays as it was published`() {
