@@ -361,6 +361,13 @@ def test_a_trust_has_a_begin_an_end_and_a_label_and_the_log_is_shown_by_level_an
     shown = json.loads(newcomer.run("device", "show", "--dir", "dated", "--all", "--json").stdout)
     assert shown["issuers"][0]["until"] == 1830297600 and shown["issuers"][0]["label"] == "backend"
     assert (shown["starts"], shown["disorderly_ends"], shown["private_key"]) == (0, 0, "in a file")
+    newcomer.run(*trust, "--label", "spare")
+    assert line.replace("backend", "spare") in newcomer.run("device", "show", "--dir", "dated").stdout.decode(), (
+        "what is not named stays"
+    )
+    newcomer.run(*trust, "--from", "2029-01-01T00:00:00Z", status=USAGE)
+    past = newcomer.run(*trust, "--from", "2019-01-01T00:00:00Z", "--until", "2020-01-01T00:00:00Z")
+    assert b"--until is in the past" in past.stderr
     for wrong in (
         ["--from", "2028-01-01T00:00:00Z", "--until", "2027-01-01T00:00:00Z"],
         ["--label", "x" * 65],
@@ -373,8 +380,8 @@ def test_a_trust_has_a_begin_an_end_and_a_label_and_the_log_is_shown_by_level_an
         entries = json.loads(newcomer.run("device", "audit", "--dir", "dated", "--json", *options).stdout)["entries"]
         return [entry["event"] for entry in entries]
 
-    assert names() == ["created", "issuer-trusted"]
-    assert names("--level", "notice") == ["created", "issuer-trusted"]
+    assert names() == ["created", "issuer-trusted", "issuer-trusted", "issuer-trusted"]
+    assert names("--level", "notice") == names()
     assert names("--level", "warning") == []
     assert names("--until", "2020-01-01T00:00:00Z") == []
     assert names("--since", "2020-01-01T00:00:00Z", "--until", "2100-01-01T00:00:00Z", "--last", "1") == [
@@ -385,8 +392,36 @@ def test_a_trust_has_a_begin_an_end_and_a_label_and_the_log_is_shown_by_level_an
     newcomer.run(*cut, "parts", "--bytes", "4095", status=USAGE)
     newcomer.run(*cut, "nothing", "--bytes", "4096", status=USAGE)
     files = json.loads(newcomer.run(*cut, "parts", "--bytes", "4096", "--json").stdout)["files"]
-    assert files == ["parts/audit-1-2.jsonl"]
+    assert files == ["parts/audit-1-4.jsonl"]
     newcomer.run("device", "audit", "--file", files[0], "--verify")
+
+
+def test_each_key_of_a_set_is_trusted_and_one_bad_key_refuses_the_whole_set(newcomer):
+    newcomer.device("several")
+    keys = []
+    for name in ("first-service", "second-service"):
+        newcomer.run("service", "init", "--dir", name)
+        keys.append(json.loads(newcomer.run("service", "show", "--dir", name, "--json").stdout)["issuer"])
+    good = {**keys[1], "use": "sig", "alg": "ES256", "kid": "any"}
+    bad = [
+        {**keys[0], "use": "enc"},
+        {**keys[0], "alg": "RS256"},
+        {**keys[0], "d": keys[0]["x"]},
+        {**keys[0], "x": keys[0]["y"]},
+        {"kty": "oct", "k": "AA"},
+        "key",
+    ]
+    trust = ("device", "trust", "--dir", "several", "-")
+    for content in [[]] + [[good, key] for key in bad] + [[good] * 65, "keys", None]:
+        newcomer.run(*trust, stdin=json.dumps({"keys": content}).encode(), status=MALFORMED)
+
+    def trusted():
+        return json.loads(newcomer.run("device", "show", "--dir", "several", "--all", "--json").stdout)["issuers"]
+
+    assert trusted() == []
+    done = newcomer.run(*trust, "--json", "--label", "fleet", stdin=json.dumps({"keys": [keys[0], good]}).encode())
+    assert [key["state"] for key in json.loads(done.stdout)["keys"]] == ["trusted", "trusted"]
+    assert [issuer["label"] for issuer in trusted()] == ["fleet", "fleet"]
 
 
 def test_a_repository_for_apt_offers_the_packages_and_replaces_the_one_before(tmp_path):

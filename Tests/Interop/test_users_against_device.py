@@ -400,7 +400,6 @@ def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted
     before = policy_file.read_text()
     policy = json.loads(before)
     policy["commands"]["user-state"] = {"factors": ["device"]}
-    policy_file.write_text(json.dumps(policy))
 
     def holdfast(*arguments):
         return subprocess.run([run.path, *arguments], env=run.environment, timeout=60, capture_output=True)
@@ -420,6 +419,13 @@ def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted
         return json.loads(said.stdout)["records"][0]
 
     try:
+        refused = holdfast(
+            "otp", "user-state", "--connect", device.endpoint, "--state", state, "--json", "--user", "lia"
+        )
+        assert refused.returncode == 1 and "user-state" in json.loads(refused.stdout)["hint"], (
+            "the policy does not name it"
+        )
+        policy_file.write_text(json.dumps(policy))
         assert told("--user", "lia") == {"user": "lia", "locked": False, "failures": 0, "seconds": 0}
         assert (
             holdfast("otp", "user-state", "--connect", device.endpoint, "--state", state, "--user", "x").returncode == 1
@@ -489,7 +495,10 @@ def test_a_user_answers_a_request_for_a_seal_by_a_refusal_and_by_a_seal(device, 
     connect = ("--connect", device.endpoint, "--code", "-", "--no-pin", "--authenticator", keys)
     assert holdfast("otp", "activate", *connect, line=owners_code).returncode == 0
     try:
-        assert prove("--seal-request").returncode == 1, "the policy does not name it yet"
+        refused = prove("--seal-request")
+        assert refused.returncode == 1 and b"must name seal-request" in refused.stderr, (
+            "the policy does not name it yet"
+        )
         policy_file.write_text(json.dumps(policy))
         for options in (("--qr",), ("--seal-request", "--qr", "--json"), ("--seal-request", "--seal", "-")):
             assert prove(*options).returncode == 64, options

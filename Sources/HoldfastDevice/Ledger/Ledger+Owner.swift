@@ -13,10 +13,10 @@ extension Ledger {
     try trust(issuer, terms: nil, realClock: realClock)
   }
 
-  /// Trusts an issuer on the owner's terms, or puts other terms in the place of those that it has; nil leaves them. Returns
-  /// whether the issuer or its terms are new. `realClock` is in Unix seconds.
+  /// Trusts an issuer on the owner's terms, or changes those that it has. What `terms` do not name stays as it is. Returns whether
+  /// the issuer or its terms are new. `realClock` is in Unix seconds.
   ///
-  /// - Throws: as ``trust(_:realClock:)`` does.
+  /// - Throws: as ``trust(_:realClock:)`` does, and `emptyPeriod` if the trust would end before it begins.
   @discardableResult
   package func trust(
     _ issuer: borrowing IssuerKey, terms: TrustTerms?, realClock: UInt64?
@@ -30,12 +30,17 @@ extension Ledger {
     let outcome = try change { (tables, state) throws(DatabaseError) -> Result<Bool, LedgerFault> in
       if let known = try tables.issuer(keyID) {
         guard known.isSame(as: issuer) else { return .failure(.keyIDTaken) }
-        guard let terms, try tables.terms(of: keyID) != terms else { return .success(false) }
+        let earlier = try tables.terms(of: keyID)
+        let changed = terms?.completed(by: earlier) ?? earlier
+        guard changed != earlier else { return .success(false) }
+        guard changed.isPossible else { return .failure(.emptyPeriod) }
+        try tables.save(changed, of: keyID)
       } else {
+        guard terms?.isPossible ?? true else { return .failure(.emptyPeriod) }
         guard try tables.issuerCount() < limit else { return .failure(.tooManyIssuers) }
         try tables.insertIssuer(keyID, issuer)
+        if let terms { try tables.save(terms, of: keyID) }
       }
-      if let terms { try tables.save(terms, of: keyID) }
       try tables.append(.issuerTrusted(keyID), time: state.time(realClock: realClock), to: &state)
       return .success(true)
     }

@@ -10,7 +10,8 @@ extension LedgerTables {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
     if let keyID = round.verifyingKey {
-      snapshot.isIssuerTrusted = try trusts(keyID, at: state.time(realClock: round.realClock))
+      snapshot.isIssuerTrusted = try trusts(
+        keyID, at: state.time(realClock: round.realClock), issuedAt: round.issuedAt)
       snapshot.generationFloor = try generationFloor(keyID)
     }
     if let name = round.codeUser { snapshot.user = try user(named: name) }

@@ -24,12 +24,14 @@ extension LedgerTables {
       "UPDATE runs SET host = ?, disorderly = ?", .optional(record.host), .unsigned(record.disorderlyEnds))
   }
 
-  /// Returns whether an issuer is trusted at the device's time `now`, in Unix seconds.
-  package func trusts(_ keyID: KeyID, at now: UInt64) throws(DatabaseError) -> Bool {
+  /// Returns whether an issuer is trusted at the device's time `now` for a token that it issued at `issuedAt`, in Unix seconds.
+  ///
+  /// A token from after the end of the trust does not count, even if the device's clock is behind.
+  package func trusts(_ keyID: KeyID, at now: UInt64, issuedAt: UInt64 = 0) throws(DatabaseError) -> Bool {
     let sql: StaticString = """
-      SELECT 1 FROM issuers WHERE kid = ?1 AND coalesce(trusted_from <= ?2, 1) AND coalesce(trusted_until > ?2, 1)
+      SELECT 1 FROM issuers WHERE kid = ?1 AND coalesce(trusted_from <= ?2, 1) AND coalesce(trusted_until > ?3, 1)
       """
-    return try database.oneUnsigned(sql, .copying(keyID.bytes), .unsigned(now)) != nil
+    return try database.oneUnsigned(sql, .copying(keyID.bytes), .unsigned(now), .unsigned(max(now, issuedAt))) != nil
   }
 
   package func terms(of keyID: KeyID) throws(DatabaseError) -> TrustTerms {
@@ -72,9 +74,12 @@ package struct TrustTerms: Sendable, Equatable {
     (self.from, self.until, self.label) = (from, until, label)
   }
 
-  /// Returns whether the issuer is trusted at the device's time `now`, in Unix seconds.
-  package func isInForce(at now: UInt64) -> Bool {
-    (from ?? 0) <= now && until.map { now < $0 } ?? true
+  /// Whether the trust does not end before it begins.
+  var isPossible: Bool { (from ?? 0) < until ?? .max }
+
+  /// Returns these terms with those of `earlier` that they do not name.
+  func completed(by earlier: TrustTerms) -> TrustTerms {
+    TrustTerms(from: from ?? earlier.from, until: until ?? earlier.until, label: label ?? earlier.label)
   }
 }
 

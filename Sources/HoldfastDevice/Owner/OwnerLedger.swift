@@ -147,6 +147,8 @@ public enum LedgerFault: Error, Equatable {
   case tooManyIssuers
   /// Another issuer's key has the same key id.
   case keyIDTaken
+  /// The trust in an issuer would end before it begins.
+  case emptyPeriod
   /// The floor is above 2^53 - 1.
   case floorOutOfRange
   /// A floor in flash can only be raised.

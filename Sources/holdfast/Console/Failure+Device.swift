@@ -133,13 +133,25 @@ extension Failure {
 
   private static let restoreDevice = "restore it from a backup, or create a new device"
 
+  /// Creates the failure for a device that is not reset, because nobody can tell where its key was.
+  package init(damagedKeyAtResetOf folder: String) {
+    let path = DeviceFile.key.path(in: folder)
+    self.init(
+      .malformed, "\(path) is damaged; nothing changed, because it may name a key in a TPM",
+      hint: "restore it; or remove it, and the new device gets a key in a file")
+  }
+
   private init(noDeviceIn folder: String) {
     self.init(
       .malformed, "there is no device in \(folder)", hint: "create one: holdfast device init --dir \(folder.shellWord)")
   }
 
-  /// Creates the failure for a device's folder that could not be created.
-  package init(making fault: DeviceFolderFault, folder: String) {
+  /// Creates the failure for a device's folder that could not be created. `tpm` is the path of the TPM that it needs, if any.
+  package init(making fault: DeviceFolderFault, folder: String, tpm: String? = nil) {
+    if let tpm, fault == .counter(.notThere) || fault == .key(.notThere) {
+      self.init(.unavailable, "there is no TPM at \(tpm)", hint: "is the TPM's driver loaded, or swtpm running?")
+      return
+    }
     guard case .folder(let error) = fault, error.kind == .notFound else {
       self.init(fault, folder: folder)
       return
@@ -168,6 +180,7 @@ extension Failure {
     case .counter(let fault): self.init(fault)
     case .tooManyIssuers:
       self.init(.denied, "the device already trusts the maximum number of issuers", hint: "remove one: --remove KID")
+    case .emptyPeriod: self.init(.usage, "the trust would end before it begins: --until must be later than --from")
     case .keyIDTaken: self.init(.denied, "another issuer has the same key id")
     case .unwritable(let error): self.init(image: error)
     case .floorOnlyRises:

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastDevice
 import HoldfastFormats
 import HoldfastProver
 
@@ -33,11 +34,15 @@ private let explain = "holdfast explain --state STATE shows what changed"
 private let policy = "holdfast device policy --dir DIR shows what the owner allows"
 
 extension Refusal {
-  /// The explanation that replaces the status's, with a hint.
-  var explanation: (text: String, hint: String?) {
+  /// Returns the explanation that replaces the status's, with a hint. `command` is the one that the device refused.
+  func explanation(of command: String) -> (text: String, hint: String?) {
     switch self {
     case .notInPolicy:
-      ("the device's policy does not allow that command, or not with these parameters", policy)
+      (
+        "the device's policy does not allow that command, or not with these parameters",
+        UserCommandName.hasOwnRule(command)
+          ? "for this, the policy must name \(command); \(policy)" : policy
+      )
     case .notInToken:
       ("the measurement token does not allow that command", "ask the issuer for a token that lists it")
     case .anotherUser:
@@ -73,6 +78,13 @@ extension Refusal {
       )
     case .challengeExpired: ("the challenge that the code answers has expired", "ask for another challenge")
     }
+  }
+}
+
+extension UserCommandName {
+  /// Whether a device carries out `command` itself if the policy names it.
+  fileprivate static func hasOwnRule(_ command: String) -> Bool {
+    BoundedText<32>(command).map { contains($0, under: DevicePolicy.self) } ?? false
   }
 }
 

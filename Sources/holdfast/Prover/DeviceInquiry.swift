@@ -25,16 +25,16 @@ struct DeviceInquiry {
     self.pairing = pairing
   }
 
-  /// Asks, and converts errors to failures.
+  /// Asks with `command`, and converts errors to failures.
   func ask<Answer>(
-    _ authenticator: AuthenticatorOptions? = nil,
+    _ command: BoundedText<32>, _ authenticator: AuthenticatorOptions? = nil,
     _ question: (Prover, ProofOptions) throws(UserExchangeError) -> Answer
   ) throws(Failure) -> Answer {
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     do throws(UserExchangeError) {
       return try question(Prover(state: folder.path, keys: .app, warn: Console.warn), options)
-    } catch { throw Failure(error, authenticator, state: folder.path, endpoint: endpoint) }
+    } catch { throw Failure(error, of: command, authenticator, state: folder.path, endpoint: endpoint) }
   }
 }
 
@@ -44,9 +44,10 @@ extension AuthenticatorOptions {
 }
 
 extension Failure {
-  /// Creates the failure of an exchange of a user with a device.
+  /// Creates the failure of an exchange of a user with a device; `command` is the one that the device was asked for.
   init(
-    _ error: UserExchangeError, _ authenticator: AuthenticatorOptions?, state: String? = nil, endpoint: Endpoint
+    _ error: UserExchangeError, of command: BoundedText<32> = BoundedText(), _ authenticator: AuthenticatorOptions?,
+    state: String? = nil, endpoint: Endpoint
   ) {
     switch error {
     case .exchange(let error):
@@ -67,7 +68,9 @@ extension Failure {
       } else if let repetition = outcome.repetition {
         self.init(.denied, repetition.text, hint: "try again")
       } else {
-        let explanation = outcome.verdict.notice.refusal?.explanation ?? outcome.verdict.status.explanation
+        let explanation =
+          outcome.verdict.notice.refusal?.explanation(of: command.description)
+          ?? outcome.verdict.status.explanation
         self.init(.denied, explanation.text, hint: explanation.hint)
       }
     case .unknownUser: self.init(.denied, "the device does not know the user", hint: "holdfast otp activate")

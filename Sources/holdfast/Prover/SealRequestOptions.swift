@@ -44,7 +44,7 @@ struct SealRequestOptions: ParsableArguments {
     guard sealed.parameters.count <= SealRequestContents.maximumParameterCount else {
       throw Failure(.usage, "a request for a seal can have at most 6 parameters")
     }
-    let request = try inquiry.ask { (prover, options) throws(UserExchangeError) in
+    let request = try inquiry.ask(UserCommandName.sealRequest) { (prover, options) throws(UserExchangeError) in
       try AuthenticatorUser.sealRequest(for: name, over: sealed, as: prover, at: inquiry.endpoint, options: options)
     }
     if output.json {

@@ -130,7 +130,7 @@ struct Prove: Verb {
       var inquiry = try DeviceInquiry(
         at: connect, state: enrolled.state, device: nil, waiting: waiting, pairing: pairing)
       inquiry.options.device = deviceID
-      _ = try inquiry.ask(options) { (prover, proof) throws(UserExchangeError) in
+      _ = try inquiry.ask(UserCommandName.synchronise, options) { (prover, proof) throws(UserExchangeError) in
         try options.person.synchronise(user, as: prover, at: inquiry.endpoint, options: proof)
       }
     } catch {
@@ -159,7 +159,7 @@ struct Prove: Verb {
       }
       if let repetition { throw Failure(.denied, repetition.text, hint: repetition.hint).afterResult() }
       let refusal = outcome.verdict.notice.refusal
-      let explanation = refusal?.explanation ?? status.explanation
+      let explanation = refusal?.explanation(of: command) ?? status.explanation
       if let code = refusal?.failureCode {
         throw Failure(code: code, explanation.text + outcome.retry, hint: explanation.hint).afterResult()
       }

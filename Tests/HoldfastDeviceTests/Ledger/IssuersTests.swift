@@ -55,15 +55,38 @@ import HoldfastDevice
       device.clock.seconds = seconds
       #expect(try statuses() == [.tokenInvalid, .tokenInvalid])
     }
-    // Other terms take the place of these, and no terms leave them.
+    // What is not named stays, and what is named changes.
     try trust(TrustTerms(label: BoundedText("for good")))
+    #expect(try statuses() == [.tokenInvalid, .tokenInvalid])
+    try trust(TrustTerms(until: testTime + 900))
     #expect(try statuses() == [.accepted, .accepted])
     #expect(try !device.ledger.trust(device.issuer.trustedKey(), realClock: testTime))
-    #expect(try device.ledger.issuers().map(\.terms) == [TrustTerms(label: BoundedText("for good"))])
+    #expect(throws: LedgerFault.emptyPeriod) { try trust(TrustTerms(until: testTime + 10)) }
+    #expect(throws: LedgerFault.emptyPeriod) { try trust(TrustTerms(from: testTime + 900)) }
+    let kept = TrustTerms(from: testTime + 10, until: testTime + 900, label: BoundedText("for good"))
+    #expect(try device.ledger.issuers().map(\.terms) == [kept])
     // A key that is removed and trusted again has no terms.
     try device.ledger.removeTrust(try device.issuer.keyID(), realClock: testTime)
     try device.ledger.trust(device.issuer.trustedKey(), realClock: testTime)
     #expect(try device.ledger.issuers().map(\.terms) == [TrustTerms()])
+  }
+
+  @Test func `a token from after the end of the trust never counts, however far behind the device's clock is`() throws {
+    let device = try TestDevice()
+    try device.ledger.trust(
+      device.issuer.trustedKey(), terms: TrustTerms(until: testTime + 20), realClock: testTime)
+    let connection = try device.connect()
+    func status(issuedAfter seconds: UInt64) throws -> Status {
+      try connection.round(try device.prover { $0.issuedAt = testTime + seconds }).status
+    }
+    for seconds in [testTime - 100, nil] {
+      device.clock.seconds = seconds
+      #expect(try status(issuedAfter: 20) == .tokenInvalid)
+      #expect(try status(issuedAfter: 21) == .tokenInvalid)
+    }
+    // Such a token does not move the floor either.
+    #expect(try device.ledger.summary().clockFloor == testTime)
+    #expect(try status(issuedAfter: 19) == .accepted)
   }
 
   @Test func `each issuer has generations and uses of its own`() throws {

@@ -32,8 +32,8 @@ struct DeviceTrust: OwnerVerb {
 
   @Argument(
     help: """
-      A file with the issuer's public key: a JWK, as service show prints it, or PEM or DER, as openssl pkey -pubout writes it; or a \
-      file with a key that service mac-key wrote.
+      A file with the issuer's public key: a JWK, as service show prints it, a JWK set, or PEM or DER, as openssl pkey -pubout \
+      writes it; or a file with a key that service mac-key wrote.
       """,
     completion: .file())
   var issuer: String
@@ -52,14 +52,44 @@ struct DeviceTrust: OwnerVerb {
       let wasTrusted = try recording { () throws(LedgerFault) in try ledger.removeTrust(keyID, realClock: now) }
       guard wasTrusted else { throw Failure(.denied, "issuer \(hexadecimal(keyID)) was not trusted") }
       report(keyID, "trusted no longer")
+      return
+    }
+    let text = try SecretInput.read(issuer, limit: IssuerKey.maximumByteCount)
+    if let points = try JWKSet.points(text, path: issuer) {
+      try trust(points, in: ledger, now: now)
     } else {
-      let key = try IssuerKey(file: issuer)
+      let key = try IssuerKey(text, path: issuer)
       let keyID = try key.keyID()
       let isNew = try trust(key, in: ledger, now: now)
       report(keyID, isNew ? "trusted" : "trusted already", algorithm: IssuerAlgorithm(of: key))
+      try noteEnd(now)
       if key.isMAC, !owned.policyReading.policy.acceptsMAC {
         Console.note("its tokens are accepted once policy.json has the member \"issuer\": {\"mac\": true}")
       }
+    }
+  }
+
+  /// Trusts each key of a set.
+  private func trust(_ points: [P256Point], in ledger: some OwnerLedger, now: UInt64?) throws(Failure) {
+    var outcomes: [JSONValue] = []
+    for point in points {
+      let key = IssuerKey.signing(point)
+      let keyID = try key.keyID()
+      let state = try trust(key, in: ledger, now: now) ? "trusted" : "trusted already"
+      if output.json {
+        outcomes.append(.object([("kid", .string(hexadecimal(keyID))), ("state", .string(state))]))
+      } else {
+        report(keyID, state)
+      }
+    }
+    if output.json { Console.result(.object([("keys", .array(outcomes))])) }
+    try noteEnd(now)
+  }
+
+  /// Says that the trust has ended already.
+  private func noteEnd(_ now: UInt64?) throws(Failure) {
+    if let end = try terms()?.until, let now, end <= now {
+      Console.note("--until is in the past: no token of the issuer is accepted")
     }
   }
 
@@ -116,7 +146,14 @@ extension IssuerKey {
   /// Reads an issuer's public key as PEM, DER or a JWK, the `issuer` of the output of `service show --json`, or a MAC key. `-` is standard
   /// input, but not for a MAC key, which must come from a file that only this user can access.
   init(file path: String) throws(Failure) {
-    let text = try SecretInput.read(path, limit: 16_384)
+    try self.init(try SecretInput.read(path, limit: Self.maximumByteCount), path: path)
+  }
+
+  /// The largest file, in bytes.
+  fileprivate static var maximumByteCount: Int { 16_384 }
+
+  /// Reads the key in the contents of the file at `path`.
+  fileprivate init(_ text: borrowing SecretBytes, path: String) throws(Failure) {
     guard MACKeyJWK.isSymmetricKey(text.bytes) else {
       self = .signing(try PublicKeyJWK(issuer: text, path: path).point)
       return
@@ -142,6 +179,29 @@ extension IssuerKey {
     do throws(CryptographyFailure) { return try HoldfastCore.keyID(of: self, using: &cryptography) } catch {
       throw Failure(.fault, "the cryptographic library failed")
     }
+  }
+}
+
+/// A set of issuers' public keys. Source: RFC 7517 §5.
+private enum JWKSet {
+  /// Reads the keys in the contents of the file at `path`, each of which must be a public key of P-256 for signatures; nil if they are
+  /// no set.
+  static func points(_ text: borrowing SecretBytes, path: String) throws(Failure) -> [P256Point]? {
+    guard !MACKeyJWK.isSymmetricKey(text.bytes) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.append(text.bytes)
+    guard let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), let member = value["keys"] else {
+      return nil
+    }
+    guard let keys = member.elements, 1...64 ~= keys.count else { throw Failure(KeyFault.unexpected, path: path) }
+    var points: [P256Point] = []
+    for key in keys {
+      guard key["use"].map({ $0 == .string("sig") }) ?? true, key["alg"].map({ $0 == .string("ES256") }) ?? true else {
+        throw Failure(KeyFault.unexpected, path: path)
+      }
+      do throws(KeyFault) { points.append(try PublicKeyJWK(key).point) } catch { throw Failure(error, path: path) }
+    }
+    return points
   }
 }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HoldfastAuthenticator
+import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
@@ -92,7 +93,8 @@ struct OTPCheckHost: Verb {
   /// Challenges the device and reports its answer.
   private func ask(_ inquiry: DeviceInquiry) throws(Failure) {
     let record = try record.find(.host, in: try authenticator.open(), authenticator)
-    let challenge = try inquiry.ask(authenticator) { (prover, options) throws(UserExchangeError) in
+    let challenge = try inquiry.ask(UserCommandName.hostCode, authenticator) {
+      (prover, options) throws(UserExchangeError) in
       try authenticator.person.challengeDevice(with: record, as: prover, at: inquiry.endpoint, options: options)
     }
     try report(challenge != nil, record, challenge)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HoldfastAuthenticator
+import HoldfastCore
 import HoldfastFormats
 import HoldfastTransport
 import HoldfastUser
@@ -34,7 +35,8 @@ struct OTPSync: Verb {
   mutating func perform() throws(Failure) {
     let inquiry = try DeviceInquiry(
       at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
-    let synchronised = try inquiry.ask(authenticator) { (prover, options) throws(UserExchangeError) in
+    let synchronised = try inquiry.ask(UserCommandName.synchronise, authenticator) {
+      (prover, options) throws(UserExchangeError) in
       try authenticator.person.synchronise(user, as: prover, at: inquiry.endpoint, options: options)
     }
     let offset = synchronised.clockOffsetSeconds

@@ -37,7 +37,7 @@ struct OTPUserState: Verb {
     let name = try BoundedText<32>(userArgument: user)
     let inquiry = try DeviceInquiry(
       at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
-    let state = try inquiry.ask { (prover, options) throws(UserExchangeError) in
+    let state = try inquiry.ask(UserCommandName.state) { (prover, options) throws(UserExchangeError) in
       try AuthenticatorUser.state(of: name.description, as: prover, at: inquiry.endpoint, options: options)
     }
     if output.json {
