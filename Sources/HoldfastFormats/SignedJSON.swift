@@ -52,12 +52,15 @@ package enum SignedJSON {
   /// Checks the signature and returns the object.
   ///
   /// - Parameters:
-  ///   - text: the compact JWS, at most ``maximumByteCount`` bytes.
+  ///   - text: the compact JWS.
   ///   - type: the required value of `typ`.
   ///   - point: the key of the only signer that counts.
+  ///   - byteLimit: the largest text, in bytes.
   /// - Throws: ``Fault``. Nothing of the payload is read before its signature was checked.
-  package static func verify(_ text: [UInt8], type: String, by point: P256Point) throws(Fault) -> JSONValue {
-    guard text.count <= maximumByteCount else { throw .malformed }
+  package static func verify(
+    _ text: [UInt8], type: String, by point: P256Point, byteLimit: Int = maximumByteCount
+  ) throws(Fault) -> JSONValue {
+    guard text.count <= byteLimit else { throw .malformed }
     let parts: (header: [UInt8], payload: [UInt8], signature: [UInt8], input: [UInt8])
     do throws(EncodingFault) { parts = try split(text) } catch { throw .malformed }
     let header = try value(parts.header)
@@ -83,16 +86,14 @@ package enum SignedJSON {
   ) throws(EncodingFault) -> (header: [UInt8], payload: [UInt8], signature: [UInt8], input: [UInt8]) {
     let span = text.span
     let parts = try CompactJOSE<3>(span)
-    let header = try decodeBase64URL(parts[0])
-    let payload = try decodeBase64URL(parts[1])
-    let signature = try decodeBase64URL(parts[2])
     return (
-      [UInt8](header.bytes), [UInt8](payload.bytes), [UInt8](signature.bytes), [UInt8](parts.signingInput)
+      try decodePublicBase64URL(parts[0]), try decodePublicBase64URL(parts[1]), try decodePublicBase64URL(parts[2]),
+      [UInt8](parts.signingInput)
     )
   }
 
   private static func value(_ bytes: [UInt8]) throws(Fault) -> JSONValue {
-    do throws(JSONFault) { return try JSONValue(parsing: bytes, byteLimit: maximumByteCount) } catch {
+    do throws(JSONFault) { return try JSONValue(parsing: bytes, byteLimit: bytes.count) } catch {
       throw .malformed
     }
   }

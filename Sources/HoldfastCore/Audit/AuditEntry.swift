@@ -24,7 +24,8 @@ extension AuditEntry {
   /// activated, `[…, 13, user]` added, `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` like 0, followed
   /// by the user, `[…, 17, status, kid / null, jti / null, count]` denied rounds, `[…, 18, count, head]` log cut after
   /// this entry, `[…, 19, round, index, SHA-256 / text]` parameter of an accepted round, `[…, 20, round, reason, text]`
-  /// accepted round whose command failed; `round` is the number of the round's entry; `[…, 21, user, until]` locked.
+  /// accepted round whose command failed; `round` is the number of the round's entry; `[…, 21, user, until]` locked,
+  /// `[…, 22, kid / null]` key for policies set or removed, `[…, 23, round, text]` event of the actuator.
   ///
   /// Source: docs/audit-log.md.
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
@@ -64,6 +65,10 @@ extension AuditEvent {
     case .unproved, .created, .started, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
     case .userActivated, .userAdded, .userUnlocked, .userRemoved: 1
     case .stopped: 0
+    #if !hasFeature(Embedded)
+    case .policyKeySet: 1
+    case .actuatorEvent: 2
+    #endif
     }
   }
 
@@ -124,6 +129,12 @@ extension AuditEvent {
       try sink.appendCBOR(bytes: chain.head.bytes)
     case .parameter(let parameter): try parameter.encode(into: &sink)
     case .failed(let failure): try failure.encode(into: &sink)
+    #if !hasFeature(Embedded)
+    case .policyKeySet(let keyID):
+      try sink.appendCBOR(unsigned: 22)
+      if let keyID { try sink.appendCBOR(bytes: keyID.bytes) } else { try sink.appendCBORNull() }
+    case .actuatorEvent(let event): try event.encode(into: &sink)
+    #endif
     }
   }
 
@@ -160,6 +171,10 @@ extension AuditEvent {
     case 19: self = .parameter(try AuditedParameter(&reader))
     case 20: self = .failed(try AuditedFailure(&reader))
     case 21: self = .userLocked(try reader.text(), until: try reader.unsigned())
+    #if !hasFeature(Embedded)
+    case 22: self = .policyKeySet(reader.null() ? nil : try reader.fixedBytes())
+    case 23: self = .actuatorEvent(try AuditedActuatorEvent(&reader))
+    #endif
     default: throw .unexpected
     }
   }
@@ -248,6 +263,13 @@ package enum AuditEvent: Sendable, Equatable {
   case parameter(AuditedParameter)
   /// The command of an accepted round failed.
   case failed(AuditedFailure)
+  // A microcontroller has neither, and no room for their code.
+  #if !hasFeature(Embedded)
+  /// The owner named the key with this id, which signs policies from then on; nil if policies need no signature any more.
+  case policyKeySet(KeyID?)
+  /// The actuator reports an event with the command of an accepted round.
+  case actuatorEvent(AuditedActuatorEvent)
+  #endif
 }
 
 /// The audit log's record of a round. It holds no secret.

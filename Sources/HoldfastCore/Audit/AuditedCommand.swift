@@ -70,3 +70,28 @@ package struct AuditedFailure: Sendable, Equatable {
     try sink.appendCBOR(text: text.bytes)
   }
 }
+
+/// An event that an actuator reported together with the outcome of an accepted round's command, in the audit log.
+package struct AuditedActuatorEvent: Sendable, Equatable {
+  /// The number of the round's entry.
+  package let round: UInt64
+  /// The actuator's words, 1 to 64 bytes.
+  package let text: BoundedText<64>
+
+  /// Creates the record of an event.
+  package init(round: UInt64, _ text: BoundedText<64>) {
+    (self.round, self.text) = (round, text)
+  }
+
+  /// Reads `round, text`.
+  init(_ reader: inout CBORReader) throws(EncodingFault) {
+    round = try reader.unsigned()
+    text = try reader.text()
+  }
+
+  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.appendCBOR(unsigned: 23)
+    try sink.appendCBOR(unsigned: round)
+    try sink.appendCBOR(text: text.bytes)
+  }
+}

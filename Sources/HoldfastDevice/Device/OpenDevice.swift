@@ -18,7 +18,7 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
   let keys: Keys
   let random: Random
   let clock: Time
-  let watch: PolicyWatch
+  package let watch: PolicyWatch
   let notify: @Sendable (ServerNotice) -> Void
   private let state: Mutex<State>
 
@@ -60,7 +60,7 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     guard keys.publicPoint == folder.descriptor.publicKey.point else { throw .file(.key, .otherDevice) }
     ledger = try folder.openLedger()
     memory = TokenMemory(capacity: rememberedTokenCount)
-    watch = PolicyWatch(folder.policy, ledger: ledger, notify: notify)
+    watch = PolicyWatch(try folder.policy(of: ledger, isRecording: true), ledger: ledger, notify: notify)
     state = Mutex(State(lock: lock))
     (self.folder, self.keys, self.random, self.clock, self.notify) = (folder, keys, random, clock, notify)
   }

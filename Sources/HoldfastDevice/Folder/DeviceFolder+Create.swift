@@ -36,7 +36,8 @@ extension DeviceFolder {
   /// Creates a device: a new key and id, a policy, and a lock that is locked. The clock floor starts at the real clock.
   ///
   /// If `tpm` is the path of a TPM, a counter in it anchors the device, and older copies of its ledger are then refused. If
-  /// `keyTPM` is one, the private key is made in that TPM and never leaves it.
+  /// `keyTPM` is one, the private key is made in that TPM and never leaves it. With `policyKey`, only policies that this key
+  /// signed count, and the device denies everything until one is installed.
   ///
   /// A folder is created completely, or does not count. While it is being made, it carries a mark. A folder that was
   /// interrupted keeps the mark: every other command refuses it as ``DeviceFolderFault/halfMade``, and the next call clears
@@ -46,20 +47,23 @@ extension DeviceFolder {
   ///   `counter`, `key`, and `failed`, also without a real clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, keyTPM: String? = nil,
-    random: inout Random, clock: borrowing Time
+    policyKey: P256Point? = nil, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
-    try create(at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, operations: .tpm, random: &random, clock: clock)
+    try create(
+      at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, policyKey: policyKey, operations: .tpm, random: &random,
+      clock: clock)
   }
 
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
-    at path: String, policy: DevicePolicy, tpm: String?, keyTPM: String? = nil, operations: CounterOperations,
-    random: inout Random, clock: borrowing Time
+    at path: String, policy: DevicePolicy, tpm: String?, keyTPM: String? = nil, policyKey: P256Point? = nil,
+    operations: CounterOperations, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
     return try makeFolder(at: path) { () throws(DeviceFolderFault) in
       let (folder, secrets, epoch) = try newDevice(at: path, keyTPM: keyTPM, tpm: tpm, operations, &random)
       do throws(DeviceFolderFault) {
-        try folder.fill(policy, realClock: now, epoch: epoch, tpm: tpm) { () throws(DeviceFolderFault) in
+        try folder.fill(policy, realClock: now, epoch: epoch, tpm: tpm, policyKey: policyKey) {
+          () throws(DeviceFolderFault) in
           try folder.complete(with: secrets)
         }
       } catch {
@@ -113,7 +117,7 @@ extension DeviceFolder {
   ///
   /// - Parameter complete: writes the files that depend on the device's id and key.
   private func fill(
-    _ policy: DevicePolicy, realClock: UInt64, epoch: UInt64?, tpm: String?,
+    _ policy: DevicePolicy, realClock: UInt64, epoch: UInt64?, tpm: String?, policyKey: P256Point? = nil,
     complete: () throws(DeviceFolderFault) -> Void
   ) throws(DeviceFolderFault) {
     do throws(DeviceFolderFault) {
@@ -121,7 +125,7 @@ extension DeviceFolder {
       do throws(DatabaseError) {
         try Ledger.create(
           path: DeviceFile.ledger.path(in: path), deviceID: descriptor.deviceID, realClock: realClock, epoch: epoch,
-          tpm: tpm)
+          tpm: tpm, policyKey: policyKey)
       } catch { throw DeviceFolderFault.file(.ledger, .database(error)) }
       try complete()
       do throws(FileError) { try IncompleteFolder.unmark(path) } catch {
@@ -157,7 +161,8 @@ extension DeviceFolder {
   ///
   /// It also works for a folder whose making or reset was interrupted, provided that its ledger is complete.
   ///
-  /// - Throws: `folder` with `locked` while the folder is served, `missing` if it has no ledger, and as
+  /// - Throws: `folder` with `locked` while the folder is served, `missing` if it has no ledger, `file` if the key file is
+  ///   damaged, and as
   ///   ``create(at:policy:tpm:random:clock:)`` does.
   package static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, random: inout Random, clock: borrowing Time
@@ -184,7 +189,7 @@ extension DeviceFolder {
       ledger = try Ledger(path: DeviceFile.ledger.path(in: path), limits: LedgerLimits())
     } catch { throw DeviceFolderFault(error) }
     let tpm = ledger.tpm.map { currentTPM(of: path) ?? $0 }
-    let oldKey = oldTPMKey(of: path)
+    let oldKey = try oldTPMKey(of: path)
     let (folder, secrets, epoch) = try newDevice(at: path, keyTPM: oldKey?.tpm, tpm: tpm, operations, &random)
     do throws(DeviceFolderFault) {
       // From here on the old device no longer exists, and the new one does not exist yet.
@@ -285,15 +290,17 @@ extension DeviceFolder {
     }
   }
 
-  /// Returns the place of the key that the device at `path` has in a TPM, if its key file names one.
-  private static func oldTPMKey(of path: String) -> TPMKeyPlace? {
-    do throws(DeviceFolderFault) {
-      switch try readKeyFile(path) {
-      case .tpm(let record): return record.place
-      case .scalar: return nil
-      case .corrupt: return nil
-      }
-    } catch { return nil }
+  /// Returns the place of the key that the device at `path` has in a TPM; nil if its key is a file, or if its key file is lost.
+  ///
+  /// - Throws: `file` if the key file is damaged or cannot be read: it may name a key in a TPM, which a key in a file must not
+  ///   replace unnoticed.
+  private static func oldTPMKey(of path: String) throws(DeviceFolderFault) -> TPMKeyPlace? {
+    guard try DeviceFile.key.isPresent(in: path) else { return nil }
+    switch try readKeyFile(path) {
+    case .tpm(let record): return record.place
+    case .scalar: return nil
+    case .corrupt: throw .file(.key, .corrupt)
+    }
   }
 
   private static func newDescriptor<Random: RandomSource & ~Copyable>(

@@ -90,12 +90,55 @@ public struct DeviceFolder: Sendable {
     } catch { throw .folder(error) }
   }
 
-  /// The policy file, which may be invalid.
-  package var policy: PolicyFile {
-    PolicyFile(path: DeviceFile.policy.path(in: path))
+  /// Returns the policy file, which may be invalid: `policy.jws` if the owner named a policy key, or else `policy.json`.
+  ///
+  /// - Parameters:
+  ///   - ledger: the ledger of the device, which has the key.
+  ///   - isRecording: whether a newer signed policy is recorded as the newest one before it counts.
+  /// - Throws: `file` if the ledger cannot be read.
+  package func policy(of ledger: Ledger, isRecording: Bool = false) throws(DeviceFolderFault) -> PolicyFile {
+    let trust: PolicyTrust?
+    do throws(DatabaseError) {
+      trust = try ledger.read { (tables) throws(DatabaseError) in try tables.policyTrust() }
+    } catch { throw .file(.ledger, .database(error)) }
+    let signer = trust.map { PolicySigner(ledger: ledger, key: $0.key, isRecording: isRecording) }
+    return PolicyFile(in: path, signer: signer)
   }
 
-  /// Replaces the policy file atomically.
+  /// Names the key that must sign the device's policies from now on, or takes it back. The device must not be open elsewhere.
+  ///
+  /// - Returns: whether anything changed.
+  /// - Throws: `folder` with `locked` while the device is served; `file` and `counter` for a fault of the ledger.
+  @discardableResult
+  package func setPolicyKey(_ key: P256Point?, realClock: UInt64?) throws(DeviceFolderFault) -> Bool {
+    let serving = try Self.takeLock(of: path)
+    _ = serving
+    let ledger = try openLedger()
+    do throws(LedgerError) { return try ledger.setPolicyKey(key, realClock: realClock) } catch {
+      throw DeviceFolderFault(error)
+    }
+  }
+
+  /// Puts a signed policy in force, also while the device is served. It is recorded as the newest one.
+  ///
+  /// - Returns: the policy.
+  /// - Throws: the fault of the policy; `unwritable`, `unrecorded`.
+  @discardableResult
+  package func install(signedPolicy text: [UInt8], in ledger: Ledger) throws(PolicyFault) -> SignedPolicy {
+    let trust: PolicyTrust?
+    do throws(LedgerFault) { trust = try ledger.policyTrust() } catch { throw .unrecorded }
+    guard let trust else { throw .anotherKey }
+    let policy = try SignedPolicy(text, by: trust.key, for: descriptor.deviceID)
+    try ledger.take(policy) {
+      do throws(FileError) {
+        try Files.writeFileAtomically(text, at: DeviceFile.signedPolicy.path(in: path), overwrite: true)
+        return nil
+      } catch { return .unwritable(error) }
+    }
+    return policy
+  }
+
+  /// Replaces the policy file atomically. A device with a policy key ignores it, and takes only signed policies.
   ///
   /// - Throws: `file` if it cannot be written, also on a full or read-only disk. The file is then the old one or the new one, whole.
   public func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
@@ -238,6 +281,8 @@ public enum DeviceFile: String, Sendable, CaseIterable {
   case key = "device.key"
   /// The policy of the device's owner.
   case policy = "policy.json"
+  /// The signed policy, of a device whose owner named a policy key.
+  case signedPolicy = "policy.jws"
   /// The ledger, an SQLite database: the facts that the device must never lose.
   case ledger = "ledger.sqlite"
   /// The state of the simulated lock.

@@ -59,7 +59,8 @@ package final class Ledger: Sendable {
   /// Makes the ledger of a new device at `path`, where no file may exist. The clock floor starts at `realClock`, in Unix
   /// seconds. An anchored ledger begins at the `epoch` of its counter in `tpm`.
   package static func create(
-    path: String, deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil
+    path: String, deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil,
+    policyKey: P256Point? = nil
   ) throws(DatabaseError) {
     let database = try Database(path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema)
     guard database.isNew else { throw .misuse }
@@ -68,6 +69,7 @@ package final class Ledger: Sendable {
       var state = LedgerState(deviceID: deviceID, clockFloor: realClock)
       (state.epoch, state.tpm) = (epoch, tpm)
       try tables.append(.created(deviceID), time: realClock, to: &state)
+      if let policyKey { try tables.set(policyKey, time: realClock, to: &state) }
       try tables.insert(state)
     }
     try database.checkpoint()

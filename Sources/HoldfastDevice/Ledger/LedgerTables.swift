@@ -36,7 +36,7 @@ package struct LedgerTables {
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
     usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema, ownerLockSchema, introductionsSchema,
-    authenticatorsSchema, runsSchema,
+    authenticatorsSchema, runsSchema, policyKeySchema,
   ]
 
   package func insert(_ state: LedgerState) throws(DatabaseError) {

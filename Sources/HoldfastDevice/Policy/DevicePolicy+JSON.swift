@@ -18,11 +18,18 @@ extension DevicePolicy {
       throw .malformed(
         JSONMistake(in: bytes, byteLimit: Self.maximumByteCount) ?? JSONMistake(at: [], expected: .syntax))
     }
-    if let version = value["version"]?.number, version > Self.version { throw .newerVersion }
-    let policy = JSONMember(value)
-    do throws(JSONMistake) {
-      self = try DevicePolicy(policy)
-    } catch { throw .unexpected(error.located(in: bytes)) }
+    do throws(PolicyFault) { self = try DevicePolicy(member: JSONMember(value)) } catch {
+      guard case .unexpected(let mistake) = error else { throw error }
+      throw .unexpected(mistake.located(in: bytes))
+    }
+  }
+
+  /// Reads the object of `policy.json`.
+  ///
+  /// - Throws: `newerVersion`, `unexpected`.
+  init(member policy: JSONMember) throws(PolicyFault) {
+    if let version = policy.value["version"]?.number, version > Self.version { throw .newerVersion }
+    do throws(JSONMistake) { self = try DevicePolicy(policy) } catch { throw .unexpected(error) }
   }
 
   private init(_ policy: JSONMember) throws(JSONMistake) {

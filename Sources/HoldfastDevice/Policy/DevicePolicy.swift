@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastFirmware
 import HoldfastFormats
+import HoldfastLinux
 
 /// A policy of a device's owner, as in `policy.json`. Commands that it does not name are refused.
 public struct DevicePolicy: Policy, Sendable, Equatable {
@@ -177,6 +178,20 @@ public enum PolicyFault: Error, Equatable {
   case unexpected(JSONMistake)
   /// The file has a version that this program does not know.
   case newerVersion
+  /// The device has a policy key, and the file is not a signed policy.
+  case notSigned
+  /// Another key than the device's policy key signed the policy, or the device has no policy key.
+  case anotherKey
+  /// The signature of the policy is wrong, or the cryptographic library failed.
+  case notAuthentic
+  /// The policy was signed for another device.
+  case anotherDevice
+  /// The policy has a lower number than the newest one that the device has taken, or is another one with the same number.
+  case outdated(newest: UInt64)
+  /// The ledger, which has the number of the newest policy, cannot be read or written.
+  case unrecorded
+  /// The policy file cannot be written.
+  case unwritable(FileError)
 }
 
 extension FirmwarePolicy {

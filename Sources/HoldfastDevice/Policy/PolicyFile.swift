@@ -4,20 +4,28 @@ import HoldfastOpenSSL
 import HoldfastLinux
 import Synchronization
 
-/// The file `policy.json`, which is read again in every round. While it is invalid, nothing is allowed.
+/// The file `policy.json`, or `policy.jws` of a device with a policy key, which is read again in every round. While it is invalid,
+/// nothing is allowed.
 ///
 /// It is read each time, because a time stamp does not show every change. It is decoded only if its bytes differ.
 package final class PolicyFile: Sendable {
   private struct State: ~Copyable {
     var file: RereadFile
     var reading: PolicyReading?
+    /// The ``RereadFile/openingCount`` of `reading`.
+    var openingCount: UInt64 = 0
   }
 
   private let state: Mutex<State>
+  private let name: DeviceFile
+  private let limit: Int
+  private let signer: PolicySigner?
 
-  init(path: String) {
-    let file = RereadFile(
-      path: path, limit: DevicePolicy.maximumByteCount, requirements: [.owned, .noSymbolicLink])
+  /// Names the policy file in a folder; with `signer`, the one that needs a signature.
+  init(in folder: String, signer: PolicySigner?) {
+    (name, self.signer) = (signer == nil ? .policy : .signedPolicy, signer)
+    limit = signer == nil ? DevicePolicy.maximumByteCount : SignedPolicy.maximumByteCount
+    let file = RereadFile(path: name.path(in: folder), limit: limit, requirements: [.owned, .noSymbolicLink])
     state = Mutex(State(file: file))
   }
 
@@ -25,15 +33,21 @@ package final class PolicyFile: Sendable {
   package func read() -> PolicyReading {
     state.withLock { state in
       do throws(FileError) {
-        if try !state.file.read(), let reading = state.reading { return reading }
+        let isChanged = try state.file.read()
+        // A signed policy that was replaced and put back may be outdated by now.
+        let isSettled = signer == nil || state.openingCount == state.file.openingCount
+        if !isChanged, isSettled, let reading = state.reading { return reading }
       } catch {
         state.reading = nil
         return PolicyReading(
           fault: error.kind == .tooLarge
-            ? .malformed(JSONMistake(at: [], expected: .shorterText(DevicePolicy.maximumByteCount))) : .unreadable)
+            ? .malformed(JSONMistake(at: [], expected: .shorterText(limit))) : .unreadable, in: name)
       }
-      let reading = PolicyReading(state.file.bytes)
-      state.reading = reading
+      let reading =
+        if let signer { PolicyReading(state.file.bytes, by: signer) } else { PolicyReading(state.file.bytes) }
+      // A policy that could not be recorded is tried again.
+      state.reading = reading.fault == .unrecorded ? nil : reading
+      state.openingCount = state.file.openingCount
       return reading
     }
   }
@@ -47,9 +61,14 @@ public struct PolicyReading: Sendable, Equatable {
   package let fault: PolicyFault?
   /// The SHA-256 of the file; nil if it was refused.
   package let digest: Digest?
+  /// The number of a signed policy; nil if the policy has no signature, or was refused.
+  package let number: UInt64?
+  /// The file.
+  package let file: DeviceFile
 
-  private init(policy: DevicePolicy, digest: Digest) {
-    (self.policy, fault, self.digest) = (policy, nil, digest)
+  private init(policy: DevicePolicy, digest: Digest, number: UInt64? = nil) {
+    (self.policy, fault, self.digest, self.number) = (policy, nil, digest, number)
+    file = number == nil ? .policy : .signedPolicy
   }
 
   /// Makes a reading of a policy that is not in a file.
@@ -57,8 +76,8 @@ public struct PolicyReading: Sendable, Equatable {
     self.init(policy.json())
   }
 
-  package init(fault: PolicyFault) {
-    (policy, self.fault, digest) = (.denyAll, fault, nil)
+  package init(fault: PolicyFault, in file: DeviceFile = .policy) {
+    (policy, self.fault, digest, number, self.file) = (.denyAll, fault, nil, nil, file)
   }
 
   package init(_ bytes: [UInt8]) {
@@ -70,6 +89,16 @@ public struct PolicyReading: Sendable, Equatable {
     do throws(PolicyFault) { self.init(policy: try DevicePolicy(json: bytes), digest: digest) } catch {
       self.init(fault: error)
     }
+  }
+
+  /// Reads a signed policy.
+  init(_ bytes: [UInt8], by signer: PolicySigner) {
+    do throws(PolicyFault) {
+      let signed = try signer.policy(bytes)
+      let digest: Digest
+      do throws(CryptographyFailure) { digest = try sha256(bytes.span) } catch { throw .unreadable }
+      self.init(policy: signed.policy, digest: digest, number: signed.number)
+    } catch { self.init(fault: error, in: .signedPolicy) }
   }
 }
 

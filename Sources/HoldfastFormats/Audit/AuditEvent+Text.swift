@@ -30,6 +30,8 @@ extension AuditEvent {
     case .logCut: "log-cut"
     case .parameter: "parameter"
     case .failed(let failure): failure.round > 0 ? "not-carried-out" : "run-cut-off"
+    case .policyKeySet: "policy-key"
+    case .actuatorEvent: "actuator-event"
     }
   }
 
@@ -40,7 +42,7 @@ extension AuditEvent {
     case .denied, .unproved, .generationFloorMoved, .clockFloorMoved, .logCut: .warning
     case .policySeen(let digest): digest == nil ? .error : .notice
     case .failed: .error
-    case .started, .stopped, .parameter: .information
+    case .started, .stopped, .parameter, .actuatorEvent: .information
     default: .notice
     }
   }
@@ -68,6 +70,8 @@ extension AuditEvent {
     case .logCut(let chain): [("last", .number(chain.count)), ("head", .word(hexadecimal(chain.head)))]
     case .parameter(let parameter): parameter.details
     case .failed(let failure): failure.details
+    case .policyKeySet(let keyID): [("key", .word(keyID.map { hexadecimal($0) } ?? "none"))]
+    case .actuatorEvent(let event): [("round", .number(event.round)), ("text", .text(event.text.description))]
     case .generationFloorMoved(let keyID, let from, let to):
       [("issuer", .word(hexadecimal(keyID))), ("from", .number(from)), ("to", .number(to))]
     }

@@ -11,6 +11,8 @@ package struct RereadFile: ~Copyable {
   private var buffer: [UInt8] = []
   /// The contents as of the last reading; empty after a failure.
   package private(set) var bytes: [UInt8] = []
+  /// The number of readings at which the file was opened, because the path named another file or the contents had changed.
+  package private(set) var openingCount: UInt64 = 0
 
   /// An open file, with what identifies it and what the requirements were checked against.
   private struct Opened: ~Copyable {
@@ -29,6 +31,7 @@ package struct RereadFile: ~Copyable {
   package mutating func read() throws(FileError) -> Bool {
     if isUnchanged() { return false }
     let last = bytes
+    openingCount += 1
     opened = nil
     bytes = []
     let file = try ReadableFile(path, limit: limit, requirements: requirements)

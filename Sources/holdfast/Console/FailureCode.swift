@@ -92,6 +92,13 @@ package enum FailureCode: UInt16, CaseIterable, Sendable {
   case noChallenge = 613
   case challengeExpired = 614
 
+  case policyNotSigned = 700
+  case policyOfAnotherKey = 701
+  case policyNotAuthentic = 702
+  case policyForAnotherDevice = 703
+  case policyOutdated = 704
+  case policyUnrecorded = 705
+
   /// The numbers that were used once. They are never used again.
   package static let retired: [UInt16] = []
 }
@@ -148,7 +155,34 @@ extension FailureCode {
       .init(
         "fault", .fault, "this host failed: its disk, its clock or a library", "look at the host's log, and try again")
     case .noPermission: .init("no-permission", .noPermission, "a permission is missing", "run as the user that owns it")
-    default: fileRow ?? proverRow ?? enrolmentRow ?? onlineRow ?? sealRow ?? postureRow
+    default: fileRow ?? proverRow ?? enrolmentRow ?? onlineRow ?? sealRow ?? policyRow ?? postureRow
+    }
+  }
+
+  private var policyRow: FailureRow? {
+    switch self {
+    case .policyNotSigned:
+      .init(
+        "policy-not-signed", .malformed, "a device with a policy key has a policy that is not signed",
+        "holdfast service device-policy signs one")
+    case .policyOfAnotherKey:
+      .init(
+        "policy-of-another-key", .denied, "a policy was not signed with the device's policy key",
+        "have the owner of the key sign it; device policy --key names another key")
+    case .policyNotAuthentic:
+      .init("policy-not-authentic", .denied, "the signature of a policy is wrong", "get the signed policy again")
+    case .policyForAnotherDevice:
+      .init(
+        "policy-for-another-device", .denied, "a policy was signed for another device", "have one signed for this one")
+    case .policyOutdated:
+      .init(
+        "policy-outdated", .denied, "a signed policy is older than the one that the device has taken",
+        "policies never go back; sign it with a higher number")
+    case .policyUnrecorded:
+      .init(
+        "policy-unrecorded", .fault, "a signed policy or its number cannot be written", "is the disk full or read-only?"
+      )
+    default: nil
     }
   }
 

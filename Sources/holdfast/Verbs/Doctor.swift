@@ -96,9 +96,11 @@ func deviceChecks(_ path: String) -> [FindingText] {
   let device: DeviceFolder
   let summary: LedgerSummary
   let issuerCount: Int
+  let policy: PolicyReading
   do throws(Failure) {
     device = try DeviceFolder.opened(path)
     let ledger = try device.ledger()
+    policy = try device.policyReading(ledger)
     summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     issuerCount = try recording { () throws(LedgerFault) in try ledger.issuers() }.count
   } catch { return [FindingText("device-folder", error)] }
@@ -106,7 +108,7 @@ func deviceChecks(_ path: String) -> [FindingText] {
     FindingText(
       "device-folder", .ok,
       "\(path) contains device \(hexadecimal(device.descriptor.deviceID)), and its ledger can be opened"),
-    policyCheck(device),
+    policyCheck(device, policy),
     issuerCount == 0
       ? FindingText(
         "issuers", .missing, "the device trusts no issuer, so it accepts no token",
@@ -116,13 +118,13 @@ func deviceChecks(_ path: String) -> [FindingText] {
   ]
 }
 
-private func policyCheck(_ device: DeviceFolder) -> FindingText {
-  let policy = device.policyReading
+private func policyCheck(_ device: DeviceFolder, _ policy: PolicyReading) -> FindingText {
   guard policy.fault == nil, !policy.policy.commands.isEmpty else {
     return FindingText(
       "policy", .missing, "the policy \(policy.summary)",
       hint:
-        "correct \(device.path.shellWord)/policy.json; holdfast device policy --dir \(device.path.shellWord) checks it")
+        "correct \(device.path.shellWord)/\(policy.file.rawValue); holdfast device policy --dir \(device.path.shellWord) checks it"
+    )
   }
   return FindingText("policy", .ok, "the policy allows \(policy.summary)")
 }

@@ -87,6 +87,7 @@ import HoldfastDevice
       .denied(DeniedRounds(status: .lockedOut, verifyingKey: nil, tokenID: TokenID(filledWith: 4), count: 1)),
       .denied(DeniedRounds(status: .busy, verifyingKey: nil, tokenID: nil, count: 2)),
       .logCut(AuditChain(count: 3, head: Digest(filledWith: 1))),
+      .policyKeySet(keyID), .policyKeySet(nil), .actuatorEvent(AuditedActuatorEvent(round: 4, "held open")),
     ]
     for event in events {
       let entry = AuditEntry(sequence: 5, time: 6, event: event)

@@ -46,7 +46,7 @@ import HoldfastDevice
     #expect(opened.descriptor == made.descriptor)
     #expect(try opened.openLock().current == .locked)
     #expect(try opened.openLedger().summary().clockFloor == testTime)
-    #expect(opened.policy.read().policy == .forSimulatedLock)
+    #expect(try opened.policyFile().read().policy == .forSimulatedLock)
     let manager = FileManager.default
     #expect(try manager.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o700)
     for name in try manager.contentsOfDirectory(atPath: path) {

@@ -37,7 +37,7 @@ import HoldfastDevice
     #expect(last?.event == .reset(folder.descriptor.deviceID))
     #expect(try ledger.verifyAudit().firstBroken == nil)
     #expect(try folder.openLock().current == .locked)
-    #expect(folder.policy.read().policy == device.policy)
+    #expect(try folder.policy(of: ledger).read().policy == device.policy)
     try ledger.trust(.signing(device.issuer.point), realClock: testTime)
     #expect(try ledger.issuers().map(\.generationFloor) == [0])
   }
@@ -59,7 +59,19 @@ import HoldfastDevice
     #expect(try DeviceFolder.open(at: folder.path).descriptor == folder.descriptor)
     _ = try folder.openLedger()
     #expect(try folder.openLock().current == .locked)
-    #expect(folder.policy.read().fault == (lost == .policy ? .unreadable : nil))
+    #expect(try folder.policy(of: folder.openLedger()).read().fault == (lost == .policy ? .unreadable : nil))
+  }
+
+  @Test func `a device whose key file is damaged is not reset, because its key may be in a TPM`() throws {
+    let device = try TestDevice()
+    let path = DeviceFile.key.path(in: device.folder.path)
+    for damaged in ["", "{}", #"{"tpm": 1}"#] {
+      try Data(damaged.utf8).write(to: URL(fileURLWithPath: path))
+      #expect(throws: DeviceFolderFault.file(.key, .corrupt)) { try reset(device) }
+    }
+    #expect(try device.ledger.summary().audit.count == 2)
+    try FileManager.default.removeItem(atPath: path)
+    _ = try reset(device)
   }
 
   @Test func `without a whole ledger nothing is reset`() throws {

@@ -18,14 +18,15 @@ import HoldfastDevice
       let place = try TemporaryFolder(in: memoryFolder)
       let recorder = try DiskRecorder(folder: place.path, continuing: disk)
       let folder = try DeviceFolder.open(at: place.file("device"))
-      let before = folder.policy.read().policy
+      let file = try folder.policyFile()
+      let before = file.read().policy
       recorder.fault = DiskFault(operation: operation, kind: kind, lasts: true)
       let path = DeviceFile.policy.path(in: folder.path)
       let fault = recorder.recording { () -> DeviceFolderFault? in
         do throws(DeviceFolderFault) { try folder.write(.denyAll) } catch { return error }
         return nil
       }
-      let now = folder.policy.read().policy
+      let now = file.read().policy
       guard recorder.operationCount > operation else {
         #expect(fault == nil && now == .denyAll)
         #expect(operation > 3)
@@ -36,7 +37,7 @@ import HoldfastDevice
       #expect(fault == nil ? now == .denyAll : now == before || now == .denyAll, "\(operation)")
       recorder.fault = nil
       try folder.write(.denyAll)
-      #expect(folder.policy.read().policy == .denyAll)
+      #expect(file.read().policy == .denyAll)
     }
     Issue.record("there is no end")
   }

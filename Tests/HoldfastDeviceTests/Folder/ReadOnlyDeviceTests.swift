@@ -171,10 +171,11 @@ import HoldfastDevice
         try call.make()
       }
       let lock = try DeviceFolder.open(at: path).openLock()
+      let policyFile = try DeviceFolder.open(at: path).policyFile()
       try disk.whileReadOnly {
         #expect(throws: ActuatorFailure.self) { try lock.move(to: .unlocked) }
         #expect(lock.current == .locked)
-        let policy = try DeviceFolder.open(at: path).policy.read().policy
+        let policy = policyFile.read().policy
         #expect(policy == .denyAll)
       }
       try lock.move(to: .unlocked)

@@ -59,7 +59,7 @@ import Testing
     case .malformed(let mistake), .unexpected(let mistake):
       #expect(mistake.line == line)
       #expect(mistake.pathText == path)
-    case .unreadable, .newerVersion: Issue.record("\(fault)")
+    default: Issue.record("\(fault)")
     }
   }
 

@@ -15,7 +15,7 @@ import HoldfastDevice
 
   @Test func `each change is seen at the next look, even of the same length in the same moment`() throws {
     let device = try TestDevice()
-    let file = device.folder.policy
+    let file = try device.folder.policy(of: device.ledger)
     #expect(file.read().policy == .forSimulatedLock)
     for name in ["a", "b", "c", "d"] {
       try replace(device, #"{"version": 1, "commands": {"\#(name)": {"factors": []}}}"#)
@@ -25,7 +25,7 @@ import HoldfastDevice
 
   @Test func `a file that cannot be taken allows nothing, and one that is good again allows again`() throws {
     let device = try TestDevice()
-    let file = device.folder.policy
+    let file = try device.folder.policy(of: device.ledger)
     let path = DeviceFile.policy.path(in: device.folder.path)
     try replace(device, "nonsense")
     #expect(file.read() == PolicyReading(fault: .malformed(JSONMistake(at: [], expected: .syntax, line: 1))))
@@ -47,14 +47,14 @@ import HoldfastDevice
     let path = DeviceFile.policy.path(in: device.folder.path)
     try FileManager.default.moveItem(atPath: path, toPath: path + ".elsewhere")
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".elsewhere")
-    #expect(device.folder.policy.read() == PolicyReading(fault: .unreadable))
+    #expect(try device.folder.policy(of: device.ledger).read() == PolicyReading(fault: .unreadable))
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))
   func `a policy or a folder of another user is refused`() throws {
     let device = try TestDevice()
     #expect(unsafe chown(DeviceFile.policy.path(in: device.folder.path), 12345, 12345) == 0)
-    #expect(device.folder.policy.read() == PolicyReading(fault: .unreadable))
+    #expect(try device.folder.policy(of: device.ledger).read() == PolicyReading(fault: .unreadable))
     #expect(unsafe chown(device.folder.path, 12345, 12345) == 0)
     #expect(throws: DeviceFolderFault.folder(FileError(.wrongOwner, at: device.folder.path))) {
       try DeviceFolder.open(at: device.folder.path)
@@ -64,15 +64,17 @@ import HoldfastDevice
   @Test func `a change is announced and audited once, and not again after a restart`() throws {
     let device = try TestDevice()
     let notices = Mutex<[ServerNotice]>([])
-    func watch() -> PolicyWatch {
-      PolicyWatch(device.folder.policy, ledger: device.ledger) { notice in notices.withLock { $0.append(notice) } }
+    func watch() throws -> PolicyWatch {
+      PolicyWatch(try device.folder.policy(of: device.ledger), ledger: device.ledger) { notice in
+        notices.withLock { $0.append(notice) }
+      }
     }
-    let first = watch()
+    let first = try watch()
     for _ in 0..<3 { #expect(first.policy(realClock: nil) == .forSimulatedLock) }
     try replace(device, "nonsense")
     for _ in 0..<3 { #expect(first.policy(realClock: nil) == .denyAll) }
     #expect(notices.withLock { $0.count } == 2)
-    _ = watch().policy(realClock: nil)
+    _ = try watch().policy(realClock: nil)
     #expect(notices.withLock { $0.count } == 3)
     let seen = try device.ledger.auditEntries(after: 2, limit: 10).map(\.event)
     #expect(seen.count == 2)

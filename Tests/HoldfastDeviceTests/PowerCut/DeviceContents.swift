@@ -15,7 +15,7 @@ struct DeviceContents: Equatable {
 
   init(_ device: TestDevice) throws {
     lock = device.lock.current
-    policy = device.folder.policy.read()
+    policy = try device.folder.policy(of: device.ledger).read()
     auditEvents = try device.ledger.auditEntries(limit: 1000).map(\.event)
     tables = try device.ledger.read { (tables) throws(DatabaseError) in
       let database = tables.database

@@ -124,7 +124,8 @@ extension DeviceStep {
 
   static var noteOfPolicy: DeviceStep {
     DeviceStep("note of the policy") { script in
-      try script.device.ledger.notePolicy(script.device.folder.policy.read().digest, realClock: testTime)
+      let ledger = script.device.ledger
+      try ledger.notePolicy(script.device.folder.policy(of: ledger).read().digest, realClock: testTime)
       return true
     }
   }

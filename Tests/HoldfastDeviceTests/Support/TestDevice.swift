@@ -44,7 +44,7 @@ final class TestDevice {
     folder = try DeviceFolder.open(at: path)
     ledger = try folder.openLedger()
     lock = try folder.openLock()
-    policy = folder.policy.read().policy
+    policy = try folder.policy(of: ledger).read().policy
   }
 
   /// The contents that a new process would see.
@@ -95,6 +95,11 @@ final class TestDevice {
     }
     try database.close()
   }
+}
+
+extension DeviceFolder {
+  /// The policy file of a device that is not open.
+  func policyFile() throws -> PolicyFile { try policy(of: openLedger()) }
 }
 
 /// One connection of a ``TestDevice``, judged in this thread.

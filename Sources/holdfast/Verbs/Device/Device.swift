@@ -11,7 +11,7 @@ struct Device: ParsableCommand {
       "holdfast device serve --dir lock --listen unix:/run/lock.sock",
     ],
     subcommands: [
-      DeviceInit.self, DeviceShow.self, DeviceTrust.self, DevicePolicyShow.self, DeviceFloor.self, DeviceUser.self,
+      DeviceInit.self, DeviceShow.self, DeviceTrust.self, DevicePolicyVerb.self, DeviceFloor.self, DeviceUser.self,
       DeviceServe.self, DeviceBridge.self, DeviceAudit.self, DeviceReset.self,
     ])
 }
@@ -83,7 +83,8 @@ protocol OwnedDevice {
   /// The option that names the device's place.
   static var option: String { get }
   var descriptor: DeviceDescriptor { get }
-  var policyReading: PolicyReading { get }
+  /// Reads the policy that is in force with `ledger`.
+  func policyReading(_ ledger: Kept) throws(Failure) -> PolicyReading
   /// The place of the private key.
   var keyText: String { get }
   static func opened(_ path: String) throws(Failure) -> Self
@@ -99,7 +100,9 @@ extension DeviceFolder: OwnedDevice {
     do throws(DeviceFolderFault) { return try open(at: path) } catch { throw Failure(error, folder: path) }
   }
 
-  var policyReading: PolicyReading { policy.read() }
+  func policyReading(_ ledger: Ledger) throws(Failure) -> PolicyReading {
+    do throws(DeviceFolderFault) { return try policy(of: ledger).read() } catch { throw Failure(error, folder: path) }
+  }
 
   var keyText: String {
     if let tpmKey { return "handle 0x\(String(tpmKey.handle, radix: 16)) of the TPM at \(tpmKey.tpm)" }
@@ -119,7 +122,7 @@ extension CounterPlace {
 
 extension FirmwareImage: OwnedDevice {
   static var option: String { "--firmware" }
-  var policyReading: PolicyReading { PolicyReading(policy) }
+  func policyReading(_ ledger: FirmwareImage) -> PolicyReading { PolicyReading(policy) }
   var keyText: String { "in the image" }
 
   static func opened(_ path: String) throws(Failure) -> FirmwareImage {

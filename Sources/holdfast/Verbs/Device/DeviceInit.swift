@@ -45,13 +45,25 @@ struct DeviceInit: Verb {
   @Flag(help: "If there is no TPM for --tpm-key, keep the key in a file all the same, and say so.")
   var orKeyFile = false
 
+  @Option(
+    help:
+      "Accept only policies that this public key signed; --policy is then a signed one, from service device-policy.",
+    completion: .file())
+  var policyKey: String?
+
   mutating func perform() throws(Failure) {
     let place = try device.place()
     if case .image = place, tpm != nil || tpmKey != nil {
       throw Failure(
         .usage, "--tpm and --tpm-key do not work with --firmware: such a board has no TPM", hint: "leave them out")
     }
+    if case .image = place, policyKey != nil {
+      throw Failure(.usage, "--policy-key does not work with --firmware: an image contains its policy")
+    }
     guard tpmKey != nil || !orKeyFile else { throw Failure(.usage, "--or-key-file requires --tpm-key") }
+    if let policyKey, case .folder(let path) = place {
+      return try report(makeFolder(path, signedWith: try P256Point(policyKey: policyKey)))
+    }
     let policy = try policy.map { (path) throws(Failure) in try DevicePolicy(file: path) } ?? .forSimulatedLock
     switch place {
     case .folder(let path): try report(makeFolder(path, policy))
@@ -59,15 +71,32 @@ struct DeviceInit: Verb {
     }
   }
 
+  /// Makes a device that accepts only signed policies. An interruption leaves one that denies everything.
+  private func makeFolder(_ path: String, signedWith key: P256Point) throws(Failure) -> DeviceFolder {
+    let text = try policy.map { (file) throws(Failure) in
+      try Input.read(file, limit: SignedPolicy.maximumByteCount)
+    }
+    let folder = try makeFolder(path, .denyAll, signedWith: key)
+    guard let text else {
+      Console.note("it denies everything until holdfast device policy --install gives it a signed policy")
+      return folder
+    }
+    let ledger = try folder.ledger()
+    do throws(PolicyFault) { _ = try folder.install(signedPolicy: text, in: ledger) } catch {
+      throw Failure(inForce: error, in: policy ?? "")
+    }
+    return folder
+  }
+
   private func makeFolder(
-    _ path: String, _ policy: DevicePolicy
+    _ path: String, _ policy: DevicePolicy, signedWith key: P256Point? = nil
   ) throws(Failure) -> DeviceFolder {
     for file in trust { _ = try IssuerKey(file: file) }
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
-      folder = try Self.create(path, policy, tpm: tpm, keyTPM: tpmKey, orKeyFile: orKeyFile, &random)
-    } catch { throw Failure(making: error, folder: path) }
+      folder = try Self.create(path, policy, key, tpm: tpm, keyTPM: tpmKey, orKeyFile: orKeyFile, &random)
+    } catch { throw Failure(making: error, folder: path, tpm: error == .key(.notThere) ? tpmKey : tpm) }
     if tpmKey != nil, folder.tpmKey == nil {
       Console.note("there is no TPM: the device's key is in a file, which anyone who reads the folder can copy")
     }
@@ -83,14 +112,17 @@ struct DeviceInit: Verb {
 
   /// Creates the folder. A key in a file takes the place of one in a TPM only if there is no TPM.
   private static func create(
-    _ path: String, _ policy: DevicePolicy, tpm: String?, keyTPM: String?, orKeyFile: Bool, _ random: inout SystemRandom
+    _ path: String, _ policy: DevicePolicy, _ policyKey: P256Point?, tpm: String?, keyTPM: String?, orKeyFile: Bool,
+    _ random: inout SystemRandom
   ) throws(DeviceFolderFault) -> DeviceFolder {
     do throws(DeviceFolderFault) {
       return try DeviceFolder.create(
-        at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, random: &random, clock: SystemClock())
+        at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, policyKey: policyKey, random: &random,
+        clock: SystemClock())
     } catch {
       guard orKeyFile, error == .key(.notThere) else { throw error }
-      return try DeviceFolder.create(at: path, policy: policy, tpm: tpm, random: &random, clock: SystemClock())
+      return try DeviceFolder.create(
+        at: path, policy: policy, tpm: tpm, policyKey: policyKey, random: &random, clock: SystemClock())
     }
   }
 

@@ -115,7 +115,7 @@ struct DeviceServe: Verb {
     _ device: OpenDevice<DeviceSecrets, SystemRandom, SystemClock>, by actuator: Machine, named name: String,
     at places: ListeningPlaces, _ lines: LogOutput, _ log: ServingLog
   ) throws(Failure) {
-    try device.folder.checkCommands(of: actuator, named: name)
+    try device.folder.checkCommands(of: actuator, named: name, device.ledger)
     let dir = device.folder.path
     let server: DeviceServer<Machine, DeviceSecrets, SystemRandom, SystemClock>
     do throws(ServerFault) {

@@ -48,7 +48,7 @@ struct DeviceShow: OwnerVerb {
     Console.result("audit        \(summary.audit.count) entries, head \(hexadecimal(summary.audit.head))")
     Console.result("kept         \(summary.keptCount) uses of tokens and nonces")
     Console.result(storage.name.padded(to: 13) + storage.state)
-    Console.result("policy       \(owned.policyReading.summary)")
+    Console.result("policy       \(try owned.policyReading(ledger).summary)")
     Console.result("users        \(summary.userCount == 0 ? "none" : "\(summary.userCount)")")
     Console.result("issuers      \(issuers.isEmpty ? "none" : "\(issuers.count)")")
     for issuer in issuers {
@@ -90,56 +90,10 @@ extension String {
 extension PolicyReading {
   /// The policy in one line.
   var summary: String {
-    if let fault { return "denies everything: \(fault.text())" }
+    if let fault { return "denies everything: \(fault.text(file.rawValue))" }
     let names = policy.commands.keys.map { "\($0)" }.sorted()
-    return names.isEmpty ? "denies everything: it names no command" : names.joined(separator: ", ")
-  }
-}
-
-extension PolicyFault {
-  /// Describes the mistake in a policy from the file `name`.
-  func text(_ name: String = "policy.json") -> String {
-    switch self {
-    case .unreadable: "\(name) is missing, unreadable, or not a regular file of the owner"
-    case .malformed(let mistake), .unexpected(let mistake): mistake.text(in: name)
-    case .newerVersion: "\(name) was written by a later version"
-    }
-  }
-}
-
-struct DevicePolicyShow: OwnerVerb {
-  static let configuration = CommandConfiguration(
-    commandName: "policy", abstract: "Show what the device's owner allows, and whether the policy file is in force.",
-    discussion: """
-      The policy is the file policy.json in the device's folder. A running device applies changes at once. An image contains \
-      the policy that was given to device init.
-      """,
-    examples: [
-      "holdfast device policy --dir lock",
-      "holdfast device policy --dir lock --json",
-    ])
-
-  @OptionGroup var device: DeviceOptions
-  @OptionGroup var output: OutputOptions
-
-  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
-    let reading = owned.policyReading
-    if reading.fault == .unreadable { try sayWhy(owned.path) }
-    if let fault = reading.fault {
-      throw Failure(.malformed, "the device denies everything: \(fault.text())", hint: "correct or restore the file")
-    }
-    for line in String(decoding: reading.policy.json(), as: UTF8.self).split(separator: "\n") {
-      Console.result(String(line))
-    }
-  }
-
-  /// Reads the file again, as a device does, and reports why it cannot be read.
-  private func sayWhy(_ folder: String) throws(Failure) {
-    do throws(FileError) {
-      _ = try Files.readFile(
-        at: DeviceFile.policy.path(in: folder), limit: DevicePolicy.maximumByteCount,
-        requirements: [.owned, .noSymbolicLink])
-    } catch { throw Failure(error, hint: "restore it; until then the device denies everything") }
+    return (number.map { "number \($0): " } ?? "")
+      + (names.isEmpty ? "denies everything: it names no command" : names.joined(separator: ", "))
   }
 }
 
@@ -174,7 +128,10 @@ struct DeviceReset: Verb {
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
       folder = try DeviceFolder.reset(at: dir, random: &random, clock: SystemClock())
-    } catch { throw Failure(error, folder: dir) }
+    } catch {
+      guard error == .file(.key, .corrupt) else { throw Failure(error, folder: dir) }
+      throw Failure(damagedKeyAtResetOf: dir)
+    }
     if output.json {
       Console.result(folder.descriptor.json)
     } else {

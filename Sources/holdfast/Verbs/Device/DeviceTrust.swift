@@ -63,7 +63,7 @@ struct DeviceTrust: OwnerVerb {
       let isNew = try trust(key, in: ledger, now: now)
       report(keyID, isNew ? "trusted" : "trusted already", algorithm: IssuerAlgorithm(of: key))
       try noteEnd(now)
-      if key.isMAC, !owned.policyReading.policy.acceptsMAC {
+      if key.isMAC, try !owned.policyReading(ledger).policy.acceptsMAC {
         Console.note("its tokens are accepted once policy.json has the member \"issuer\": {\"mac\": true}")
       }
     }

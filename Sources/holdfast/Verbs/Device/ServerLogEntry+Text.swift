@@ -148,7 +148,8 @@ extension ServerNotice {
       let isSound = reading.fault == nil && reading.warnings.isEmpty
       if isSound && quiet { return nil }
       return LogLine(
-        event: "policy", sentence: "\(isSound ? "" : "warning: ")policy: \(reading.summary)\(reading.warnings)")
+        event: "policy", sentence: "\(isSound ? "" : "warning: ")policy: \(reading.summary)\(reading.warnings)",
+        members: reading.fault.map { [("code", .word($0.code.row.identifier))] } ?? [])
     case .unknownToActuator(let connection, let command):
       return LogLine(
         event: "warning",

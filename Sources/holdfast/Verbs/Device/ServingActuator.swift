@@ -15,11 +15,14 @@ extension ExternalActuator {
 
 extension DeviceFolder {
   /// Checks that the policy names no command that neither the device nor `actuator` carries out. An invalid policy names none.
-  func checkCommands<Machine: Actuator>(of actuator: Machine, named name: String) throws(Failure) {
-    guard let command = policy.read().policy.commandsNotCarriedOut(by: actuator).first else { return }
+  func checkCommands<Machine: Actuator>(
+    of actuator: Machine, named name: String, _ ledger: Ledger
+  ) throws(Failure) {
+    let reading = try policyReading(ledger)
+    guard let command = reading.policy.commandsNotCarriedOut(by: actuator).first else { return }
     throw Failure(
       .malformed, "the policy allows \(command.description.quoted), but \(name) does not carry it out",
-      hint: "remove the command from policy.json, or use an actuator that carries it out")
+      hint: "remove the command from \(reading.file.rawValue), or use an actuator that carries it out")
   }
 }
 

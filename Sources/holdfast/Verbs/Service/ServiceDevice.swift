@@ -109,7 +109,7 @@ struct ServiceDeviceBlock: Verb {
   var device: String
 
   mutating func perform() throws(Failure) {
-    let id = try deviceID(device)
+    let id = try DeviceID(argument: device)
     let now = try currentSeconds()
     let isNew = try changing(service) { (issued) throws(ServiceLedgerFault) in try issued.block(id, now: now) }
     report(output, id, "blocked", hasChanged: isNew)
@@ -132,7 +132,7 @@ struct ServiceDeviceUnblock: Verb {
   var device: String
 
   mutating func perform() throws(Failure) {
-    let id = try deviceID(device)
+    let id = try DeviceID(argument: device)
     let hasChanged: Bool? = try changing(service) { (issued) throws(ServiceLedgerFault) in
       guard try issued.knows(id) else { return nil }
       return try issued.unblock(id)
@@ -155,7 +155,7 @@ struct ServiceDeviceRemove: Verb {
   var device: String
 
   mutating func perform() throws(Failure) {
-    let id = try deviceID(device)
+    let id = try DeviceID(argument: device)
     let hasChanged: Bool? = try changing(service) { (issued) throws(ServiceLedgerFault) in
       guard try issued.knows(id) else { return nil }
       return try issued.unregister(id)
@@ -190,10 +190,15 @@ private func currentSeconds() throws(Failure) -> UInt64 {
   return now
 }
 
-/// Parses a device id: 32 hexadecimal digits, or a file with a descriptor.
-private func deviceID(_ argument: String) throws(Failure) -> DeviceID {
-  if let id: DeviceID = fixedBytes(hexadecimal: argument) { return id }
-  return try DeviceDescriptor(file: argument).deviceID
+extension DeviceID {
+  /// Parses a device id: 32 hexadecimal digits, or a file with a descriptor.
+  init(argument: String) throws(Failure) {
+    if let id: DeviceID = fixedBytes(hexadecimal: argument) {
+      self = id
+    } else {
+      self = try DeviceDescriptor(file: argument).deviceID
+    }
+  }
 }
 
 extension Failure {

@@ -37,7 +37,7 @@ struct ServicePostureRules: Verb {
     }
     let folder = service.folder
     let text = try serving(service.dir) { () throws(ServiceFolderFault) in
-      try folder.signPostureRules(claims, type: PostureRules.type)
+      try folder.sign(document: claims, type: PostureRules.type)
     }
     guard text.count <= PostureRules.maximumByteCount else {
       throw Failure(.malformed, "the rules are too long: \(text.count) bytes after signing")
