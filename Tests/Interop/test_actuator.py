@@ -82,6 +82,10 @@ while True:
     elif what == "not shortest": frame(b"\\x82\\x18\\x00\\x41a")
     elif what == "too long": frame(cbor.encode([0, b"a" * 1025]))
     elif what == "another type": frame(cbor.encode([0, "text"]))
+    elif what == "report": send([0, result, sequence, "held open"])
+    elif what == "refuse and report": send([1, "stuck", sequence, "the motor is hot"])
+    elif what == "report late": send([0, b"old", last, "late"]); send([0, result, sequence])
+    elif what == "report a line": send([0, result, sequence, "held\\nopen"])
     elif what == "refuse": send([1, "the bolt is stuck"])
     elif what == "looks like a denial": send([1, "notInPolicy"])
     elif what == "twice": send([0, result]); send([0, b"twice"])
@@ -259,6 +263,25 @@ def test_a_command_reaches_the_program_with_its_sequence_and_parameters_and_its_
     assert [e["event"] for e in about] == ["parameter", "parameter"], "the entries about the round"
     digest = "7902699be42c8a8e46fbbb4501726517e86b22c56a189f7625a6da49081b2451"
     assert about[0]["sha256"] == digest, "SHA-256 of the parameter"
+    acting.command_line.succeed("device", "audit", "--verify", *acting.device_arguments)
+
+
+def test_an_event_of_the_actuator_gets_one_entry_of_its_own_kind(acting):
+    acting.set("next", "report")
+    assert acting.ask()[0] == "accepted"
+    _, about = acting.round_entry()
+    assert [(e["event"], e["text"]) for e in about] == [("actuator-event", "held open")]
+    acting.set("next", "refuse and report")
+    assert acting.ask() == ("internal", b"stuck")
+    _, about = acting.round_entry()
+    events = [(e["event"], e["text"]) for e in about]
+    assert events == [("actuator-event", "the motor is hot"), ("not-carried-out", "stuck")]
+    acting.set("next", "report late")
+    assert acting.ask()[0] == "accepted"
+    assert acting.round_entry()[1] == [], "an event with the answer to another command"
+    acting.set("next", "report a line")
+    assert acting.ask() == ("internal", b"the actuator's answer was not as documented")
+    assert [e["event"] for e in acting.round_entry()[1]] == ["not-carried-out"], "an event that is no line"
     acting.command_line.succeed("device", "audit", "--verify", *acting.device_arguments)
 
 

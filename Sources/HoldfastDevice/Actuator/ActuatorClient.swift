@@ -3,12 +3,15 @@ import HoldfastCore
 /// The view that one connection has of an external actuator. Only one thread uses it.
 package struct ActuatorClient: Actuator {
   private let actuator: ExternalActuator
+  private let record: @Sendable (AuditedActuatorEvent) -> Void
   /// The reserved place.
   private var place: Int?
 
   /// Makes a view without a place.
-  package init(_ actuator: ExternalActuator) {
-    self.actuator = actuator
+  ///
+  /// - Parameter record: gets the event that the actuator reports with the outcome of a command, for the audit log.
+  package init(_ actuator: ExternalActuator, record: @escaping @Sendable (AuditedActuatorEvent) -> Void = { _ in }) {
+    (self.actuator, self.record) = (actuator, record)
   }
 
   package func carriesOut(_ command: BoundedText<32>) -> Bool { actuator.carriesOut(command) }
@@ -27,7 +30,8 @@ package struct ActuatorClient: Actuator {
   ) throws(ActuatorFailure) {
     guard let place = place.take() else { throw .unavailable }
     actuator.queue.submit(ActuatorCommand(request, of: round), at: place)
-    let output = try actuator.queue.wait(at: place).get()
+    let sequence = round.sequence
+    let output = try actuator.queue.wait(at: place) { record(AuditedActuatorEvent(round: sequence, $0)) }.get()
     do throws(EncodingFault) { try result.append(output.span) } catch { throw .badAnswer }
   }
 

@@ -38,6 +38,17 @@ package struct ActuatorAnswer: Sendable, Equatable {
   package let outcome: Outcome
   /// The sequence number of the command that it answers; nil if the actuator does not say.
   package let sequence: UInt64?
+  /// What the actuator wants the audit log to keep in addition, in 1 to 64 bytes; nil for nothing.
+  package var event: BoundedText<64>?
+
+  /// Returns a text as an event of the audit log.
+  ///
+  /// - Throws: `unexpected` for a text that is empty, too long, or has characters that nobody sees.
+  fileprivate static func event(_ text: BoundedText<64>?) throws(ActuatorMessageFault) -> BoundedText<64> {
+    guard let text, !text.isEmpty, haveSameBytes(text.description, text.description.printable)
+    else { throw .unexpected }
+    return text
+  }
 }
 
 /// An encoding of the messages between the device and an external actuator.
@@ -65,7 +76,8 @@ extension ActuatorCoding {
 
 /// The messages as deterministic CBOR:
 /// `[2]` answered by `[2, [command …]]`, and `[1, sequence, command, [parameter …], user / null, subject]` answered by
-/// `[0, result]` or `[1, text]`, each with or without the sequence as a third element.
+/// `[0, result]` or `[1, text]`, each with or without the sequence as a third element, and then with or without an event for the
+/// audit log as a fourth.
 ///
 /// Source: docs/operating.md, Actuators.
 package enum ActuatorCBOR: ActuatorCoding {
@@ -99,10 +111,12 @@ package enum ActuatorCBOR: ActuatorCoding {
   }
 
   package static func answer(_ message: [UInt8]) throws(ActuatorMessageFault) -> ActuatorAnswer {
+    var answer: ActuatorAnswer
+    let event: BoundedText<64>??
     do throws(EncodingFault) {
       var reader = CBORReader(message.span)
       let count = try reader.arrayHead()
-      guard 2...3 ~= count else { throw .unexpected }
+      guard 2...4 ~= count else { throw .unexpected }
       let outcome: ActuatorAnswer.Outcome
       switch try reader.unsigned() {
       case 0:
@@ -114,10 +128,13 @@ package enum ActuatorCBOR: ActuatorCoding {
         outcome = .failed(text)
       default: throw .unexpected
       }
-      let sequence = count == 3 ? try reader.unsigned() : nil
+      let sequence = count >= 3 ? try reader.unsigned() : nil
+      answer = ActuatorAnswer(outcome: outcome, sequence: sequence)
+      event = count == 4 ? .some(BoundedText<64>(try reader.textString())) : .none
       try reader.finish()
-      return ActuatorAnswer(outcome: outcome, sequence: sequence)
     } catch { throw ActuatorMessageFault(error) }
+    if let event { answer.event = try ActuatorAnswer.event(event) }
+    return answer
   }
 }
 
@@ -130,7 +147,7 @@ extension ActuatorMessageFault {
 /// The messages as JSON objects, one on each line: `{"start":1}` answered by `{"commands":[…]}`, and
 /// `{"sequence":7,"command":"unlock","parameters":[],"user":null,"subject":"app"}` answered by
 /// `{"sequence":7,"result":"…"}`, `{"sequence":7,"result_base64url":"…"}` for bytes that are not UTF-8, or
-/// `{"sequence":7,"error":"…"}`.
+/// `{"sequence":7,"error":"…"}`, each with or without `"event":"…"` for the audit log.
 ///
 /// Source: docs/operating.md, Actuators.
 package enum ActuatorJSON: ActuatorCoding {
@@ -155,10 +172,13 @@ package enum ActuatorJSON: ActuatorCoding {
 
   package static func answer(_ message: [UInt8]) throws(ActuatorMessageFault) -> ActuatorAnswer {
     let value = try parse(message)
-    guard let members = value.members, members.count == 2, let sequence = value["sequence"]?.number else {
-      throw .unexpected
-    }
-    return ActuatorAnswer(outcome: try outcome(value), sequence: sequence)
+    let event = value["event"]
+    guard let members = value.members, members.count == (event == nil ? 2 : 3),
+      let sequence = value["sequence"]?.number
+    else { throw .unexpected }
+    var answer = ActuatorAnswer(outcome: try outcome(value), sequence: sequence)
+    if let event { answer.event = try ActuatorAnswer.event(event.text.flatMap { BoundedText($0) }) }
+    return answer
   }
 
   private static func outcome(_ value: JSONValue) throws(ActuatorMessageFault) -> ActuatorAnswer.Outcome {

@@ -14,7 +14,7 @@ package final class CommandQueue: Sendable {
     case free, reserved
     case waiting(ActuatorCommand)
     case handedOver
-    case finished(Outcome)
+    case finished(Outcome, event: BoundedText<64>?)
     /// It was handed over, and its round no longer waits.
     case abandoned
   }
@@ -80,12 +80,16 @@ package final class CommandQueue: Sendable {
   }
 
   /// Waits for the outcome of the command that was put into a place, and frees the place.
-  package func wait(at place: Int) -> Outcome {
+  ///
+  /// - Parameter record: gets the event that the actuator reported with the outcome.
+  package func wait(at place: Int, record: (BoundedText<64>) -> Void = { _ in }) -> Outcome {
     if !flags[place].wait(milliseconds: UInt64(turnMilliseconds)), withdraw(place) {
       return .failure(.notHandedOver)
     }
     flags[place].wait(milliseconds: UInt64(answerMilliseconds))
-    return take(place)
+    let (outcome, event) = take(place)
+    if let event { record(event) }
+    return outcome
   }
 
   /// Takes the command that has waited longest; nil if none waits.
@@ -99,8 +103,8 @@ package final class CommandQueue: Sendable {
   }
 
   /// Puts in the outcome of a command that was taken.
-  package func finish(_ place: Int, _ outcome: Outcome) {
-    state.withLock { finish(place, outcome, in: &$0) }
+  package func finish(_ place: Int, _ outcome: Outcome, event: BoundedText<64>? = nil) {
+    state.withLock { finish(place, outcome, event: event, in: &$0) }
   }
 
   /// Opens the queue: the actuator is running.
@@ -117,11 +121,11 @@ package final class CommandQueue: Sendable {
     }
   }
 
-  private func finish(_ place: Int, _ outcome: Outcome, in state: inout State) {
+  private func finish(_ place: Int, _ outcome: Outcome, event: BoundedText<64>? = nil, in state: inout State) {
     if case .abandoned = state.places[place] {
       state.places[place] = .free
     } else {
-      state.places[place] = .finished(outcome)
+      state.places[place] = .finished(outcome, event: event)
       flags[place].raise()
     }
   }
@@ -137,15 +141,15 @@ package final class CommandQueue: Sendable {
   }
 
   /// Takes an outcome and frees its place. Without an outcome, the place stays taken until there is one.
-  private func take(_ place: Int) -> Outcome {
+  private func take(_ place: Int) -> (Outcome, event: BoundedText<64>?) {
     state.withLock { state in
-      guard case .finished(let outcome) = state.places[place] else {
+      guard case .finished(let outcome, let event) = state.places[place] else {
         state.places[place] = .abandoned
-        return .failure(.timedOut)
+        return (.failure(.timedOut), nil)
       }
       state.places[place] = .free
       _ = flags[place].lower()
-      return outcome
+      return (outcome, event)
     }
   }
 }

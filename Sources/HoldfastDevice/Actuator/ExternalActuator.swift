@@ -149,7 +149,8 @@ package final class ExternalActuator: Sendable {
         }
         discardedCount = 0
         do throws(ActuatorLinkFault) {
-          queue.finish(place, try carryOut(command, link: &link))
+          let (outcome, event) = try carryOut(command, link: &link)
+          queue.finish(place, outcome, event: event)
         } catch {
           // Nobody gets a place any more before the round is answered.
           queue.close()
@@ -166,7 +167,7 @@ package final class ExternalActuator: Sendable {
 
   private func carryOut(
     _ command: ActuatorCommand, link: inout ActuatorLink
-  ) throws(ActuatorLinkFault) -> CommandQueue.Outcome {
+  ) throws(ActuatorLinkFault) -> (CommandQueue.Outcome, event: BoundedText<64>?) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     // A message that began before the command was sent can only be a late answer to an earlier one.
     var isLate = link.hasBegunMessage
@@ -177,8 +178,8 @@ package final class ExternalActuator: Sendable {
       let answer = try decode(message)
       if !isLate, answer.sequence == nil || answer.sequence == command.sequence {
         switch answer.outcome {
-        case .done(let result): return .success(result)
-        case .failed(let text): return .failure(ActuatorFailure(.failed, text: text))
+        case .done(let result): return (.success(result), answer.event)
+        case .failed(let text): return (.failure(ActuatorFailure(.failed, text: text)), answer.event)
         }
       }
       isLate = false

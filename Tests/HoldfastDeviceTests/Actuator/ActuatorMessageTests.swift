@@ -43,12 +43,36 @@ import HoldfastDevice
     // Not one item: cut, or with something behind it, or nothing.
     ("8200", .malformed), ("820041", .malformed), ("8200416100", .malformed), ("", .malformed),
     // Another structure.
-    ("8100", .unexpected), ("840041610707", .unexpected), ("82006161", .unexpected), ("82014161", .unexpected),
+    ("8100", .unexpected), ("840041610707", .unexpected), ("850041610761610a", .unexpected), ("82006161", .unexpected),
+    ("82014161", .unexpected),
     ("82024161", .unexpected), ("830041616161", .unexpected), ("a0", .unexpected), ("00", .unexpected),
     ("820162c328", .malformed),
   ])
   func `anything else is refused`(message: String, fault: ActuatorMessageFault) {
     #expect(throws: fault) { try ActuatorCBOR.answer(hex(message)) }
+  }
+
+  @Test func `an event of an answer has 1 to 64 bytes that a person can see`() throws {
+    let line = try ActuatorCBOR.answer(hex("84004161076161"))
+    #expect(line.outcome == .done([0x61]) && line.sequence == 7 && line.event == "a")
+    #expect(try ActuatorCBOR.answer(hex("84016162076161")).event == "a")
+    func json(_ event: String) throws -> BoundedText<64>? {
+      try ActuatorJSON.answer(Array(#"{"sequence":7,"result":"open","event":\#(event)}"#.utf8)).event
+    }
+    #expect(try json(#""the door was held open""#) == "the door was held open")
+    #expect(try json("\"\(String(repeating: "a", count: 64))\"") != nil)
+    for wrong in [
+      #""""#, #""a\nb""#, #""\u001b[2J""#, #""\u200b""#, #""\u202ea""#, "7", "null", #"["a"]"#,
+      "\"\(String(repeating: "a", count: 65))\"",
+    ] {
+      #expect(throws: ActuatorMessageFault.unexpected, "\(wrong)") { try json(wrong) }
+    }
+    for wrong in ["840041610760", "8400416107610a"] {
+      #expect(throws: ActuatorMessageFault.unexpected, "\(wrong)") { try ActuatorCBOR.answer(hex(wrong)) }
+    }
+    #expect(throws: ActuatorMessageFault.unexpected) {
+      try ActuatorJSON.answer(Array(#"{"sequence":7,"event":"a"}"#.utf8))
+    }
   }
 
   @Test func `a result has at most 1024 bytes, and a text 64`() throws {

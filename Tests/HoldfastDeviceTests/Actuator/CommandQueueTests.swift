@@ -57,6 +57,19 @@ import HoldfastDevice
     #expect(queue.reserve() != nil && queue.reserve() != nil && queue.reserve() == nil)
   }
 
+  @Test func `an event is given with its outcome, once, and that of an abandoned command never`() throws {
+    let queue = try queue(answerMilliseconds: 0)
+    var events: [String] = []
+    for event in ["first", "second"] {
+      let place = try #require(queue.reserve())
+      queue.submit(command(1), at: place)
+      _ = try #require(queue.next())
+      queue.finish(place, .failure(ActuatorFailure(.badAnswer)), event: BoundedText(event))
+      #expect(failure(queue.wait(at: place) { events.append($0.description) }) == .badAnswer)
+    }
+    #expect(events == ["first", "second"])
+  }
+
   @Test func `an outcome is given once, and the place waits again for the next command`() throws {
     let queue = try queue(placeCount: 1)
     for number in 0..<3 as Range<UInt8> {

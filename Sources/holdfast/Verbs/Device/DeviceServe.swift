@@ -92,7 +92,11 @@ struct DeviceServe: Verb {
     let actuator = try ExternalActuator.started(
       at: external, timeoutMilliseconds: actuatorTimeout ?? ExternalActuator.usualTimeoutMilliseconds, log: lines)
     defer { actuator.stop() }
-    try serve(device, by: ActuatorClient(actuator), named: external.description, at: places, lines, log)
+    let client = ActuatorClient(actuator) { event in
+      // If this fails, only the event is lost: the round is recorded.
+      try? device.ledger.record(.actuatorEvent(event), realClock: SystemClock().unixSeconds())
+    }
+    try serve(device, by: client, named: external.description, at: places, lines, log)
   }
 
   /// Reads the options of the actuator; nil for the simulated lock.
