@@ -31,7 +31,7 @@ let package = Package(
       swiftSettings: strict),
 
     // The core's cryptography on this board.
-    .target(name: "CBearSSL"),
+    .target(name: "CBearSSL", exclude: ["curve"]),
     .target(
       name: "HoldfastBearSSL",
       dependencies: ["CBearSSL", .product(name: "HoldfastCore", package: "holdfast")], swiftSettings: strict),
@@ -46,7 +46,7 @@ let package = Package(
       swiftSettings: strict),
 
     // Images that answer test questions about the board, the cryptography and the test vectors.
-    .target(name: "CBoardTest", exclude: ["layouts.c"]),
+    .target(name: "CBoardTest", exclude: ["layouts.c", "field.c"]),
     .target(name: "BoardQuestions", dependencies: ["CBoardTest", "HoldfastBoard"], swiftSettings: strict),
     .target(
       name: "BoardTest",

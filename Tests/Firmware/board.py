@@ -9,9 +9,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RUN = ROOT / "firmware-sim" / "run"
 FIRMWARE = ROOT / "firmware-sim" / ".build" / "board-test.elf"
+# The test image with each of the two curves that the device can be built with.
+CURVES = {"own": FIRMWARE, "BearSSL": FIRMWARE.with_name("board-test-bearssl.elf")}
 
 SHA1, SHA256, SHA512, HMAC_SHA1, HMAC_SHA256, HMAC_SHA512, HKDF, SEAL, OPEN, UNWRAP = range(10)
-PUBLIC_POINT, AGREE, VERIFY, AGREE_BY_KEY, RANDOM = range(10, 15)
+PUBLIC_POINT, AGREE, VERIFY, AGREE_BY_KEY, RANDOM, FIELD = range(10, 16)
 WORD, BYTES, PROGRAM, ERASE = range(32, 36)
 MILLISECONDS, STACK, ENTROPY, ENTROPY_AGAIN, LAYOUTS, FAULT, NOTHING = range(48, 55)
 

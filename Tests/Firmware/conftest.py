@@ -3,7 +3,7 @@
 import tempfile
 
 import pytest
-from board import Board
+from board import CURVES, Board
 from provisioned import Owner
 
 
@@ -16,6 +16,13 @@ def images_are_built(board_images):
 def board(images_are_built):
     """A board that runs the test image."""
     with tempfile.TemporaryDirectory(prefix="hf") as folder, Board(folder) as board:
+        yield board
+
+
+@pytest.fixture(scope="session", params=CURVES)
+def curve_board(request, images_are_built):
+    """A board that runs the test image, with each of the two curves in turn."""
+    with tempfile.TemporaryDirectory(prefix="hf") as folder, Board(folder, firmware=CURVES[request.param]) as board:
         yield board
 
 

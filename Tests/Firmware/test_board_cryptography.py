@@ -8,6 +8,7 @@ import random
 from board import (
     AGREE,
     AGREE_BY_KEY,
+    FIELD,
     HKDF,
     HMAC_SHA1,
     HMAC_SHA256,
@@ -99,11 +100,11 @@ def test_rfc_3394_key_unwrap(board):
     assert at_every_alignment(board, UNWRAP, WRAPPING_KEY, WRAPPED) == UNWRAPPED, "unwrapped"
 
 
-def test_rfc_5903_and_rfc_6979_the_curve(board):
+def test_rfc_5903_and_rfc_6979_the_curve(curve_board):
     for scalar, point, peer in (SCALAR_I, POINT_I, POINT_R), (SCALAR_R, POINT_R, POINT_I):
-        assert board.ask(PUBLIC_POINT, scalar) == point, "public point"
-        assert at_every_alignment(board, AGREE, scalar, peer) == SHARED, "agreed"
-    assert at_every_alignment(board, VERIFY, SIGNER, SAMPLE, SIGNATURE) == b"", "verified"
+        assert curve_board.ask(PUBLIC_POINT, scalar) == point, "public point"
+        assert at_every_alignment(curve_board, AGREE, scalar, peer) == SHARED, "agreed"
+    assert at_every_alignment(curve_board, VERIFY, SIGNER, SAMPLE, SIGNATURE) == b"", "verified"
 
 
 # What must be refused, and edges
@@ -134,20 +135,20 @@ def test_hkdf_of_nothing_is_nothing(board):
     assert board.ask(HKDF, b"k", b"", b"", number(0)) == b"", "nothing derived"
 
 
-def test_scalars_at_their_edges(board):
+def test_scalars_at_their_edges(curve_board):
     for scalar in 0, ORDER, ORDER + 1, 2**256 - 1:
         for operation in PUBLIC_POINT, AGREE, AGREE_BY_KEY:
-            assert board.ask(operation, bytes_of(scalar), POINT_I) is None, f"the scalar {scalar:x}"
+            assert curve_board.ask(operation, bytes_of(scalar), POINT_I) is None, f"the scalar {scalar:x}"
     for scalar in 1, 2, 15, 16, ORDER - 2, ORDER - 1, 2**255, 2**224, (1 << 128) - 1:
         key = ec.derive_private_key(scalar, ec.SECP256R1())
         point = key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
-        assert board.ask(PUBLIC_POINT, bytes_of(scalar)) == point, f"the point of {scalar:x}"
+        assert curve_board.ask(PUBLIC_POINT, bytes_of(scalar)) == point, f"the point of {scalar:x}"
         shared = key.exchange(ec.ECDH(), ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), POINT_R))
-        assert board.ask(AGREE, bytes_of(scalar), POINT_R) == shared, f"agreed by {scalar:x}"
-    assert board.ask(AGREE_BY_KEY, SCALAR_I, POINT_R) == SHARED, "agreed by a key"
+        assert curve_board.ask(AGREE, bytes_of(scalar), POINT_R) == shared, f"agreed by {scalar:x}"
+    assert curve_board.ask(AGREE_BY_KEY, SCALAR_I, POINT_R) == SHARED, "agreed by a key"
 
 
-def test_points_that_are_none(board):
+def test_points_that_are_none(curve_board):
     x, y = POINT_R[1:33], POINT_R[33:]
     shifted_y = int.from_bytes(y, "big") + PRIME
     invalid = {
@@ -164,15 +165,15 @@ def test_points_that_are_none(board):
     if shifted_y < 2**256:
         invalid["y not below the prime"] = bytes([4]) + x + bytes_of(shifted_y)
     for name, point in invalid.items():
-        assert board.ask(AGREE, SCALAR_I, point) is None, name
-        assert board.ask(VERIFY, point, SAMPLE, SIGNATURE) is None, name
+        assert curve_board.ask(AGREE, SCALAR_I, point) is None, name
+        assert curve_board.ask(VERIFY, point, SAMPLE, SIGNATURE) is None, name
     for count in 0, 1, 33, 64, 66:
-        assert board.ask(AGREE, SCALAR_I, POINT_R[:count] + bytes(max(0, count - 65))) is None, f"{count} bytes"
+        assert curve_board.ask(AGREE, SCALAR_I, POINT_R[:count] + bytes(max(0, count - 65))) is None, f"{count} bytes"
 
 
-def test_signatures_that_are_none(board):
+def test_signatures_that_are_none(curve_board):
     r, s = (int.from_bytes(part, "big") for part in (SIGNATURE[:32], SIGNATURE[32:]))
-    assert board.ask(VERIFY, SIGNER, SAMPLE, bytes_of(r) + bytes_of(ORDER - s)) == b"", "the twin, which ECDSA has"
+    assert curve_board.ask(VERIFY, SIGNER, SAMPLE, bytes_of(r) + bytes_of(ORDER - s)) == b"", "the twin, which ECDSA has"
     forged = {
         "swapped": (s, r),
         "minus r": (ORDER - r, s),
@@ -187,12 +188,12 @@ def test_signatures_that_are_none(board):
     if r + ORDER < 2**256:
         forged["r past the order"] = (r + ORDER, s)
     for name, (wrong_r, wrong_s) in forged.items():
-        assert board.ask(VERIFY, SIGNER, SAMPLE, bytes_of(wrong_r) + bytes_of(wrong_s)) is None, name
+        assert curve_board.ask(VERIFY, SIGNER, SAMPLE, bytes_of(wrong_r) + bytes_of(wrong_s)) is None, name
     for wrong in flips(SIGNATURE):
-        assert board.ask(VERIFY, SIGNER, SAMPLE, wrong) is None, "a changed signature"
+        assert curve_board.ask(VERIFY, SIGNER, SAMPLE, wrong) is None, "a changed signature"
     for wrong in flips(SAMPLE):
-        assert board.ask(VERIFY, SIGNER, wrong, SIGNATURE) is None, "another digest"
-    assert board.ask(VERIFY, POINT_I, SAMPLE, SIGNATURE) is None, "another's key"
+        assert curve_board.ask(VERIFY, SIGNER, wrong, SIGNATURE) is None, "another digest"
+    assert curve_board.ask(VERIFY, POINT_I, SAMPLE, SIGNATURE) is None, "another's key"
 
 
 def test_symmetric_operations_beside_pythons(board):
@@ -218,17 +219,56 @@ def test_symmetric_operations_beside_pythons(board):
         assert board.ask(UNWRAP, aes_key, wrapped, shift=shift) == UNWRAPPED, "unwrapped"
 
 
-def test_the_curve_beside_pythons(board):
-    for _ in range(20):
+def test_the_curve_beside_pythons(curve_board):
+    for _ in range(100):
         key, peer = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         scalar = bytes_of(key.private_numbers().private_value)
         point, peer_point = (
             each.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint) for each in (key, peer)
         )
-        assert board.ask(PUBLIC_POINT, scalar) == point, "public point"
-        assert board.ask(AGREE, scalar, peer_point) == key.exchange(ec.ECDH(), peer.public_key()), "agreed"
+        assert curve_board.ask(PUBLIC_POINT, scalar) == point, "public point"
+        assert curve_board.ask(AGREE, scalar, peer_point) == key.exchange(ec.ECDH(), peer.public_key()), "agreed"
         digest = os.urandom(32)
         signed = utils.decode_dss_signature(key.sign(digest, ec.ECDSA(utils.Prehashed(hashes.SHA256()))))
         signature = b"".join(map(bytes_of, signed))
-        assert board.ask(VERIFY, point, digest, signature) == b"", "verified"
-        assert board.ask(VERIFY, peer_point, digest, signature) is None, "verified by another's key"
+        assert curve_board.ask(VERIFY, point, digest, signature) == b"", "verified"
+        assert curve_board.ask(VERIFY, peer_point, digest, signature) is None, "verified by another's key"
+
+
+# The field
+
+
+def field_edges():
+    """Elements about 0 and the prime, and those whose sums and products carry in every word."""
+    powers = [1 << bit for bit in range(32, 256, 32)]
+    about = [0, PRIME, *powers, *(PRIME - power for power in powers), 2**224 - 1, 2**256 // 3, (PRIME + 1) // 2]
+    patterns = [int(word * 8, 16) for word in ("7fffffff", "80000000", "00000001", "fffffffe")]
+    # In the product of these two, a sum passes 2^288 by very little.
+    patterns += [PRIME - 2**96 + 2, 2**224 - 2]
+    numbers = {value + offset for value in about for offset in (-1, 0, 1)} | set(patterns)
+    return sorted(number for number in numbers if 0 <= number < PRIME)
+
+
+def test_the_field_at_its_edges_and_at_random(board):
+    """The same C as on the host, compiled for this processor: every pair of edges, and random elements."""
+    edges, dice = field_edges(), random.Random(3)
+    inverse = pow(2**256, -1, PRIME)
+    for left in edges + [dice.randrange(PRIME) for _ in range(20)]:
+        others = edges + [dice.randrange(PRIME) for _ in range(10)]
+        for rights in (others[first : first + 32] for first in range(0, len(others), 32)):
+            expected = [
+                ((left + right) % PRIME, (left - right) % PRIME, left * right * inverse % PRIME, half(right))
+                for right in rights
+            ]
+            found = board.ask(FIELD, bytes_of(left), b"".join(map(bytes_of, rights)))
+            assert found == b"".join(bytes_of(result) for results in expected for result in results), f"{left:x}"
+
+
+def half(number):
+    return (number + number % 2 * PRIME) // 2
+
+
+def test_what_is_no_element_is_not_read(board):
+    for value in PRIME, PRIME + 1, 2**256 - 1:
+        assert board.ask(FIELD, bytes_of(value), bytes(32)) is None, f"{value:x}"
+        assert board.ask(FIELD, bytes(32), bytes_of(value)) is None, f"{value:x}"

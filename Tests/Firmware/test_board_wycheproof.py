@@ -25,19 +25,19 @@ def expected(case, field):
     return unhex(case[field]) if case["result"] == "valid" else None
 
 
-def test_wycheproof_ecdh(board):
+def test_wycheproof_ecdh(curve_board):
     for _, case in cases("ecdh_secp256r1_ecpoint_test.json", 100):
         point, scalar = unhex(case["public"]), int(case["private"], 16).to_bytes(32, "big")
         # A compressed point is right, and nothing that Holdfast takes.
         shared = unhex(case["shared"]) if case["result"] != "invalid" and len(point) == 65 else None
-        assert board.ask(AGREE, scalar, point) == shared, f"case {case['tcId']}"
+        assert curve_board.ask(AGREE, scalar, point) == shared, f"case {case['tcId']}"
 
 
-def test_wycheproof_ecdsa(board):
+def test_wycheproof_ecdsa(curve_board):
     for group, case in cases("ecdsa_secp256r1_sha256_p1363_test.json", 200):
         key, digest = unhex(group["publicKey"]["uncompressed"]), hashlib.sha256(unhex(case["msg"])).digest()
         verified = b"" if case["result"] == "valid" else None
-        assert board.ask(VERIFY, key, digest, unhex(case["sig"])) == verified, f"case {case['tcId']}"
+        assert curve_board.ask(VERIFY, key, digest, unhex(case["sig"])) == verified, f"case {case['tcId']}"
 
 
 def test_wycheproof_aes_256_gcm(board):

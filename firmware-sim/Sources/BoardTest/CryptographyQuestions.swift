@@ -1,4 +1,5 @@
 import BoardQuestions
+import CBoardTest
 import HoldfastBearSSL
 import HoldfastBoard
 import HoldfastCore
@@ -20,6 +21,7 @@ func answerCryptography(
     case 12: try verify(question, &cryptography)
     case 13: try agreeByKey(question, &answer)
     case 14: try random(question, &answer, clock)
+    case 15: try field(question, &answer)
     default: throw CryptographyFailure()
     }
   } catch {
@@ -126,6 +128,22 @@ private func random(
     random.fill(&output)
     answer.ticks = clock.ticks() - begun
   }
+}
+
+/// Computes in the curve's field. Fields: an element, and up to 32 others.
+@inline(never)
+private func field(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(CryptographyFailure) {
+  let count = question.field(1).count / 32
+  guard question.field(0).count == 32, 1...32 ~= count else { throw CryptographyFailure() }
+  var results = answer.result(128 * count)
+  let areElements = unsafe question.field(0).withUnsafeBufferPointer { left in
+    unsafe question.field(1).withUnsafeBufferPointer { rights in
+      unsafe results.withUnsafeMutableBufferPointer {
+        unsafe board_test_field(left.baseAddress!, rights.baseAddress!, UInt32(count), $0.baseAddress!)
+      }
+    }
+  }
+  guard areElements == 1 else { throw CryptographyFailure() }
 }
 
 /// Encrypts a message. Fields: key, nonce, associated data, message. The answer is the ciphertext and the tag.
