@@ -50,7 +50,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -199,6 +199,12 @@ bench-service: service ## Measure the online service, and write the figures into
 firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 	@Tests/install-packages $(FIRMWARE_PACKAGES)
 	@$(MAKE) --no-print-directory -C firmware-sim
+
+CASES = 10000000
+curve: packages ## Compare the board's curve with BearSSL's and OpenSSL's in CASES random cases.
+	@Tests/install-packages $(FIRMWARE_PACKAGES)
+	@$(MAKE) --no-print-directory -C firmware-sim .build/curve/compare
+	@firmware-sim/.build/curve/compare $(CASES) $(SEED)
 
 firmware-report: firmware build ## Measure the size and speed of the firmware, and compare them with the limits.
 	@Tests/install-packages python3-pytest

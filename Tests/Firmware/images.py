@@ -44,10 +44,10 @@ def prepare():
         raise Unavailable(reason.removeprefix("holdfast: "), hint.removeprefix("hint: "))
 
 
-def build():
-    """Builds the images, one caller at a time. `make` ends what it has begun when it is told to end."""
+def build(*targets):
+    """Builds the images, or other targets, one caller at a time. `make` ends what it has begun when it is told to end."""
     with turn(FOLDER / "Makefile"):
-        making = subprocess.Popen(["make", "--no-print-directory", "-C", FOLDER], stdin=subprocess.DEVNULL)
+        making = subprocess.Popen(["make", "--no-print-directory", "-C", FOLDER, *targets], stdin=subprocess.DEVNULL)
         try:
             if making.wait(BUILD_SECONDS) != 0:
                 raise Failed("the firmware does not build")

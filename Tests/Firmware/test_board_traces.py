@@ -1,0 +1,108 @@
+"""Secrets show neither in the branches nor in the addresses of the device's cryptography.
+
+A plugin of QEMU's (`trace.c`) follows a function: each instruction, and each address that is read or written. For every secret, the
+trace has to be the same.
+"""
+
+import random
+import subprocess
+import tempfile
+
+import pytest
+from board import AGREE, CURVES, HKDF, OPEN, PUBLIC_POINT, ROOT, SEAL, UNWRAP, VERIFY, Board, number
+from cryptography.hazmat.primitives import hashes, keywrap
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from published import ORDER, POINT_I, POINT_R
+
+HERE = ROOT / "Tests" / "Firmware"
+HANDLERS = "count_millisecond", "wake"
+DICE = random.Random(20)
+
+# Scalars whose digits, windows, signs or last additions are special: the smallest and the largest, those whose last step meets
+# the same point twice (2, 6, … 30), runs of bits, and random ones.
+SCALARS = [
+    *range(1, 34),
+    *(ORDER - less for less in range(1, 34)),
+    *(1 << bit for bit in (31, 32, 127, 128, 252, 253, 254, 255)),
+    *((1 << bit) - 1 for bit in (32, 64, 128, 192, 224, 255)),
+    *(DICE.randrange(1, ORDER) for _ in range(40)),
+]
+KEYS = [bytes(32), b"\xff" * 32, bytes(31) + b"\1", b"\x80" + bytes(31), *(DICE.randbytes(32) for _ in range(12))]
+
+
+@pytest.fixture(scope="module")
+def plugin(folder):
+    path = folder / "trace.so"
+    subprocess.run(
+        ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", path, HERE / "trace.c"],
+        check=True,
+    )
+    return path
+
+
+def places(image):
+    """The first and the last address of each function."""
+    listing = subprocess.run(["arm-none-eabi-nm", "-S", image], capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in listing.splitlines()]
+    return {
+        fields[3]: (int(fields[0], 16) & ~1, (int(fields[0], 16) & ~1) + int(fields[1], 16) - 1)
+        for fields in lines
+        if len(fields) == 4
+    }
+
+
+def traces(plugin, image, function, questions):
+    """The trace of each question's call of `function`: its number of instructions, and its digest."""
+    known = places(image)
+    with tempfile.TemporaryDirectory(prefix="hf") as folder:
+        skipped = ",".join("skip={:x}-{:x}".format(*known[handler]) for handler in HANDLERS)
+        file = f"{folder}/traces"
+        spec = f"{plugin},out={file},entry={known[function][0]:x},{skipped}"
+        with Board(folder, "--count", "--plugin", spec, firmware=image) as board:
+            for question in questions:
+                board.ask(*question)
+            with open(file) as lines:
+                found = [tuple(line.split()) for line in lines]
+    assert len(found) == len(questions), "traces"
+    return found
+
+
+def scalar_bytes(scalar):
+    return scalar.to_bytes(32, "big")
+
+
+QUESTIONS = {
+    "holdfast_p256_agree": [(AGREE, scalar_bytes(scalar), POINT_R) for scalar in SCALARS],
+    "holdfast_p256_public_point": [(PUBLIC_POINT, scalar_bytes(scalar)) for scalar in SCALARS],
+    "holdfast_gcm_seal": [(SEAL, key, bytes(range(12)), b"data", key * 2) for key in KEYS],
+    "holdfast_gcm_open": [(OPEN, key, bytes(range(12)), b"data", key, key[:16]) for key in KEYS],
+    "holdfast_key_unwrap": [(UNWRAP, key, keywrap.aes_key_wrap(key, key)) for key in KEYS],
+    "holdfast_hkdf": [(HKDF, key, b"salt", b"info", number(64)) for key in KEYS],
+}
+
+
+@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize("function", QUESTIONS)
+def test_a_secret_shows_in_no_branch_and_no_address(plugin, function, curve):
+    if curve != "own" and "p256" not in function:
+        pytest.skip("the same code as with the other curve")
+    found = set(traces(plugin, CURVES[curve], function, QUESTIONS[function]))
+    assert len(found) == 1, f"{len(found)} traces"
+
+
+def test_traces_show_what_depends_on_data(plugin):
+    """The verification of signatures, which are public, takes branches: the plugin sees them."""
+    key = ec.derive_private_key(7, ec.SECP256R1())
+    digests = [DICE.randbytes(32) for _ in range(4)]
+    questions = []
+    for digest in digests:
+        numbers = utils.decode_dss_signature(key.sign(digest, ec.ECDSA(utils.Prehashed(hashes.SHA256()))))
+        point = key.public_key().public_numbers()
+        public = b"\4" + scalar_bytes(point.x) + scalar_bytes(point.y)
+        questions.append((VERIFY, public, digest, b"".join(map(scalar_bytes, numbers))))
+    assert len(set(traces(plugin, CURVES["own"], "holdfast_p256_verify", questions))) == len(digests)
+
+
+def test_traces_repeat(plugin):
+    again = [(AGREE, scalar_bytes(12345), POINT_I)] * 3
+    assert len(set(traces(plugin, CURVES["own"], "holdfast_p256_agree", again))) == 1
