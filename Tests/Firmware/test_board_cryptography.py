@@ -173,7 +173,9 @@ def test_points_that_are_none(curve_board):
 
 def test_signatures_that_are_none(curve_board):
     r, s = (int.from_bytes(part, "big") for part in (SIGNATURE[:32], SIGNATURE[32:]))
-    assert curve_board.ask(VERIFY, SIGNER, SAMPLE, bytes_of(r) + bytes_of(ORDER - s)) == b"", "the twin, which ECDSA has"
+    assert curve_board.ask(VERIFY, SIGNER, SAMPLE, bytes_of(r) + bytes_of(ORDER - s)) == b"", (
+        "the twin, which ECDSA has"
+    )
     forged = {
         "swapped": (s, r),
         "minus r": (ORDER - r, s),

@@ -241,7 +241,9 @@ package final class Ledger: Sendable {
   /// Moves SQLite's write-ahead log into the file.
   package func checkpoint() throws(LedgerError) {
     do throws(DatabaseError) {
-      _ = try outsideTransactions(isPatient: true) { (tables) throws(DatabaseError) in try tables.database.checkpoint() }
+      _ = try outsideTransactions(isPatient: true) { (tables) throws(DatabaseError) in
+        try tables.database.checkpoint()
+      }
     } catch { throw .database(error) }
   }
 }

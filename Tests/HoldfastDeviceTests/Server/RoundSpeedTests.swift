@@ -10,7 +10,7 @@ import Testing
 /// measure, and run only on request: `HOLDFAST_SPEED=1 swift test --configuration release --filter RoundSpeedTests`.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["HOLDFAST_SPEED"] != nil))
 struct RoundSpeedTests {
-  @Test func `many connections make twice as many rounds as the disk has synchronisations, or nearly as many as without it`() throws {
+  @Test func `many connections make twice as many rounds as the disk syncs, or 0.8 of those without it`() throws {
     var ratios: [Double] = []
     for connections in [1, 8, 64] {
       // In turn, so that other work of the machine meets each of them.
