@@ -113,7 +113,7 @@ struct Prove: Verb {
     let inquiry = try DeviceInquiry(
       at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
     let protection = try making.unlocking.secret(for: record.protection)
-    let outcome = try inquiry.ask(options) { (prover, proof) throws(UserExchangeError) in
+    let outcome = try inquiry.ask(request.command, options) { (prover, proof) throws(UserExchangeError) in
       try options.person.prove(
         request, withPasswordOf: record, under: protection, as: prover, at: inquiry.endpoint, options: proof)
     }

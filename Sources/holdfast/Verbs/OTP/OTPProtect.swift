@@ -134,7 +134,7 @@ struct OTPProtect: Verb {
       throw Failure(.usage, "the records have no one-time password that a device could check")
     }
     let inquiry = try DeviceInquiry(at: connect, state: state, device: nil, waiting: waiting, pairing: pairing)
-    try inquiry.ask(authenticator) { (prover, proof) throws(UserExchangeError) in
+    try inquiry.ask(request.command, authenticator) { (prover, proof) throws(UserExchangeError) in
       try authenticator.person.check(
         old, of: record, with: request, as: prover, at: inquiry.endpoint, options: proof)
     }
