@@ -6,8 +6,9 @@ SWIFT ?= swift
 # up symbols of a program by name, so none is exported (0.6 MB less). The linker keeps one of several equal functions (0.2 MB less),
 # and writes relocations in the short form, where this host's C library reads it (0.6 MB less). The runtimes of C++ and of GCC are
 # linked statically: 0.1 MB in place of two libraries of 2.3 MB.
+# The code is compiled for size (0.8 MB less): it takes 2 % more time for passwords, and less for a whole proof.
 # The C library is compiled with the same flags, so that both are made of the same objects.
-COMPILE = --configuration release --static-swift-stdlib -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
+COMPILE = --configuration release --static-swift-stdlib -Xswiftc -static-stdlib -Xswiftc -use-ld=lld -Xswiftc -Osize \
   -Xswiftc -I$(CURDIR)/$(ESSENTIALS)
 RELEASE = $(COMPILE) -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=all $(SHORT_RELOCATIONS) \
   -Xlinker -L$(CURDIR)/$(RUNTIMES) -Xlinker $(CURDIR)/$(ESSENTIALS)/libFoundationEssentials.a

@@ -15,9 +15,6 @@ let strict: [SwiftSetting] = [
 // specialise generic code of the core, and Swift 6.3 has miscompiled spans over inline storage in release builds only.
 let tests = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
-// The prover hashes every byte of the command line for each proof, and its verbs are not where the time goes.
-let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
-
 let service = TargetDependencyCondition.when(traits: ["Service"])
 
 let package = Package(
@@ -213,7 +210,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
-      swiftSettings: strict + small, plugins: ["HoldfastProofKeys"]),
+      swiftSettings: strict, plugins: ["HoldfastProofKeys"]),
 
     // The online service with its HTTP server. Without the trait, it is a program that only says so.
     .executableTarget(
