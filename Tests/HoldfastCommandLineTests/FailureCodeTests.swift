@@ -53,6 +53,8 @@ import holdfast
     600: "seal-request-malformed", 601: "seal-request-not-authentic", 602: "seal-request-foreign",
     603: "seal-request-expired", 610: "refused-by-user", 611: "code-used", 612: "code-too-old", 613: "no-challenge",
     614: "challenge-expired",
+    700: "policy-not-signed", 701: "policy-of-another-key", 702: "policy-not-authentic",
+    703: "policy-for-another-device", 704: "policy-outdated", 705: "policy-unrecorded",
   ]
 
   @Test func `each code has its own line, and no number is ever reused`() {
