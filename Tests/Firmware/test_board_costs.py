@@ -28,18 +28,18 @@ KEY, ZERO, NONCE = bytes(range(32)), bytes(12), bytes(range(12))
 
 # Name, the most instructions it may cost, question.
 PRIMITIVES = [
-    ("SHA-256, 32 bytes", 3_500, (SHA256, KEY)),
-    ("SHA-256, 1,024 bytes", 41_000, (SHA256, bytes(1024))),
-    ("HMAC-SHA-256, 48 bytes", 12_000, (HMAC_SHA256, KEY[:16], bytes(48))),
-    ("HMAC-SHA-1, 8 bytes", 10_500, (HMAC_SHA1, KEY[:20], bytes(8))),
-    ("HKDF, session keys", 31_000, (HKDF, bytes(48), KEY, b"holdfast/1 session keys", number(64))),
-    ("AES-256-GCM, a session's, 30 bytes", 29_500, (SEAL, KEY, ZERO, KEY, bytes(30))),
-    ("AES-256-GCM, a token's, 300 bytes", 110_000, (SEAL, KEY, NONCE, KEY, bytes(300))),
-    ("AES key unwrap", 240_000, (UNWRAP, WRAPPING_KEY, WRAPPED)),
-    ("32 random bytes", 6_000, (RANDOM, bytes(64), KEY, number(1), number(32), number(2))),
-    ("P-256 public point", 3_200_000, (PUBLIC_POINT, SCALAR_I)),
-    ("P-256 ECDH", 4_700_000, (AGREE, SCALAR_I, POINT_R)),
-    ("P-256 ECDSA verify", 8_700_000, (VERIFY, SIGNER, SAMPLE, SIGNATURE)),
+    ("SHA-256, 32 bytes", 3_200, (SHA256, KEY)),
+    ("SHA-256, 1,024 bytes", 39_500, (SHA256, bytes(1024))),
+    ("HMAC-SHA-256, 48 bytes", 11_400, (HMAC_SHA256, KEY[:16], bytes(48))),
+    ("HMAC-SHA-1, 8 bytes", 9_700, (HMAC_SHA1, KEY[:20], bytes(8))),
+    ("HKDF, session keys", 29_700, (HKDF, bytes(48), KEY, b"holdfast/1 session keys", number(64))),
+    ("AES-256-GCM, a session's, 30 bytes", 25_500, (SEAL, KEY, ZERO, KEY, bytes(30))),
+    ("AES-256-GCM, a token's, 300 bytes", 102_500, (SEAL, KEY, NONCE, KEY, bytes(300))),
+    ("AES key unwrap", 232_000, (UNWRAP, WRAPPING_KEY, WRAPPED)),
+    ("32 random bytes", 5_200, (RANDOM, bytes(64), KEY, number(1), number(32), number(2))),
+    ("P-256 public point", 1_430_000, (PUBLIC_POINT, SCALAR_I)),
+    ("P-256 ECDH", 1_310_000, (AGREE, SCALAR_I, POINT_R)),
+    ("P-256 ECDSA verify", 1_350_000, (VERIFY, SIGNER, SAMPLE, SIGNATURE)),
 ]
 
 
@@ -86,9 +86,13 @@ def test_secrets_do_not_show_in_counts():
 def test_nothing_divides():
     """A division's time depends on its operands: where secrets are there is none."""
     build = ROOT / "firmware-sim" / ".build"
-    files = [build / "libbearssl.a", *build.glob("armv7em-none-none-eabi/release/CBearSSL.build/*.o")]
+    files = [
+        build / "libbearssl.a",
+        *build.glob("curve/*.o"),
+        *build.glob("armv7em-none-none-eabi/release/CBearSSL.build/*.o"),
+    ]
     listing = subprocess.run(["arm-none-eabi-objdump", "-d", *files], capture_output=True, text=True, check=True).stdout
-    assert "umlal" in listing, "no code was listed"
+    assert "umlal" in listing and "umaal" in listing, "no code was listed"
     assert "div\t" not in listing, "a division"
 
 

@@ -1,6 +1,6 @@
-// A plugin of QEMU's that follows each call of one function of the firmware, from its first instruction to its return. For each call,
-// it appends a line to a file: the number of instructions, and a digest of every address that was executed, read or written, in their
-// order. Two calls with the same line took the same branches and touched the same memory.
+// A plugin of QEMU's that follows each call of one function of the firmware, from its first instruction to its return. For each
+// call, it appends a line to a file: the number of instructions, and a digest of every address that was executed, read or
+// written, in their order. Two calls with the same line took the same branches and touched the same memory.
 //
 //     -plugin trace.so,out=FILE,entry=ADDRESS,skip=FIRST-LAST[,skip=…]
 //

@@ -85,7 +85,8 @@ public protocol AgreementKey: ~Copyable {
   mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure)
 }
 
-/// A hash or a MAC that takes its input piece by piece.
+/// A hash or a MAC that takes its input piece by piece. A copy continues by itself: it and the original can take different input from
+/// there on.
 public protocol StreamingDigest: ByteSink where Failure == Never {
   /// Ends the computation and writes the result over `output`. Call it only once.
   ///

@@ -29,12 +29,21 @@ public func measurementProof<Backend: Cryptography & ~Copyable>(
   key: borrowing MeasurementProofKey, nonce: Nonce, measurement: borrowing Secret<32>,
   using cryptography: inout Backend
 ) throws(CryptographyFailure) -> MAC {
+  var mac = try beginMeasurementProof(key: key, nonce: nonce, using: &cryptography)
+  measurement.withBytes { mac.append($0) }
+  return try mac.finish()
+}
+
+/// Begins the proof of any measurement under this key and nonce. Append the measurement, and finish it. A copy that is made before
+/// that is the beginning of another measurement's proof.
+func beginMeasurementProof<Backend: Cryptography & ~Copyable>(
+  key: borrowing MeasurementProofKey, nonce: Nonce, using cryptography: inout Backend
+) throws(CryptographyFailure) -> Backend.HMACSHA256 {
   var mac = try key.withBytes { (bytes: Span<UInt8>) throws(CryptographyFailure) in
     try cryptography.hmacSHA256(key: bytes)
   }
   mac.append(nonce.bytes)
-  measurement.withBytes { mac.append($0) }
-  return try mac.finish()
+  return mac
 }
 
 /// The root secret of a release, from which its two keys are derived: 16 bytes, a line of `mpk.key`.

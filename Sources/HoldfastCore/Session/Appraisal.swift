@@ -111,16 +111,18 @@ extension DeviceSession {
   }
 
   /// Computes both proofs, whether or not they were given, and compares them in constant time.
+  @inline(never)
   private mutating func compareProofs(
     _ answer: borrowing ProofMessage, nonce: Nonce, token: borrowing AuthenticatedToken
   ) throws(CryptographyFailure) -> (integrity: ProofResult, device: ProofResult) {
-    let integrity = try measurementProof(
-      key: token.claims.proofKey, nonce: nonce, measurement: token.claims.integrity, using: &cryptography)
-    let device = try measurementProof(
-      key: token.claims.proofKey, nonce: nonce, measurement: token.claims.device, using: &cryptography)
+    // The key and the nonce are hashed once for both.
+    var integrity = try beginMeasurementProof(key: token.claims.proofKey, nonce: nonce, using: &cryptography)
+    var device = integrity
+    token.claims.integrity.withBytes { integrity.append($0) }
+    token.claims.device.withBytes { device.append($0) }
     return (
-      ProofResult(given: answer.integrityProof, expected: integrity),
-      ProofResult(given: answer.deviceProof, expected: device)
+      ProofResult(given: answer.integrityProof, expected: try integrity.finish()),
+      ProofResult(given: answer.deviceProof, expected: try device.finish())
     )
   }
 

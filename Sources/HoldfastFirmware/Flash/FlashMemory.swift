@@ -49,8 +49,8 @@ public struct FlashFailure: Error {
 extension Span<UInt8> {
   /// Returns the little-endian word at `offset`.
   func word(at offset: Int) -> UInt32 {
-    UInt32(self[offset]) | UInt32(self[offset + 1]) << 8 | UInt32(self[offset + 2]) << 16
-      | UInt32(self[offset + 3]) << 24
+    // Every pattern of 32 bits is a number. The place of all four bytes is checked.
+    UInt32(littleEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self))
   }
 }
 

@@ -166,8 +166,9 @@ package struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
 extension Span<UInt8> {
   /// Returns up to four bytes as a little-endian word, padded with zeros.
   fileprivate func paddedWord(at offset: Int) -> UInt32 {
+    if count - offset >= 4 { return word(at: offset) }
     var word: UInt32 = 0
-    for index in 0..<Swift.min(4, count - offset) { word |= UInt32(self[offset + index]) << UInt32(8 * index) }
+    for index in 0..<count - offset { word |= UInt32(self[offset + index]) << UInt32(8 * index) }
     return word
   }
 }

@@ -13,7 +13,8 @@ typedef struct {
 static const uint8_t zero[12];
 
 static void start(Cipher *cipher, const uint8_t *key, const uint8_t *nonce) {
-  memset(cipher, 0, sizeof *cipher);
+  memset(cipher->hash_key, 0, sizeof cipher->hash_key);
+  memset(cipher->mask, 0, sizeof cipher->mask);
   br_aes_ct_ctr_init(&cipher->keys, key, 32);
   // A session's nonce is zero, so one run computes both blocks at the cost of one.
   if (memcmp(nonce, zero, sizeof zero) == 0) {

@@ -1,4 +1,4 @@
-// Copying and clearing word by word. The C library works byte by byte, which took a third of the time of an HMAC.
+// Copying and clearing several words at once. The C library works byte by byte, which took a third of the time of an HMAC.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,10 +13,14 @@ __attribute__((no_builtin("memcpy"))) void *memcpy(
   uint8_t *to = destination;
   const uint8_t *from = source;
   for (; count > 0 && (uintptr_t)to % 4 != 0; count--) *to++ = *from++;
-  for (; count >= 16; count -= 16, to += 16, from += 16) {
-    uint32_t *words = (uint32_t *)to;
-    const Word *read = (const Word *)from;
-    words[0] = read[0].value, words[1] = read[1].value, words[2] = read[2].value, words[3] = read[3].value;
+  // Loads and stores of several words need aligned addresses.
+  if ((uintptr_t)from % 4 == 0) {
+    for (; count >= 16; count -= 16) {
+      __asm__ __volatile__("ldmia %1!, {r3-r6}\n\tstmia %0!, {r3-r6}"
+                           : "+r"(to), "+r"(from)
+                           :
+                           : "r3", "r4", "r5", "r6", "memory");
+    }
   }
   for (; count >= 4; count -= 4, to += 4, from += 4) *(uint32_t *)to = ((const Word *)from)->value;
   for (; count > 0; count--) *to++ = *from++;
@@ -33,9 +37,13 @@ __attribute__((no_builtin("memset"))) void *memset(void *start, int value, size_
   uint8_t *to = start;
   for (; count > 0 && (uintptr_t)to % 4 != 0; count--) *to++ = (uint8_t)value;
   uint32_t word = 0x01010101u * (uint8_t)value;
-  for (; count >= 16; count -= 16, to += 16) {
-    uint32_t *words = (uint32_t *)to;
-    words[0] = word, words[1] = word, words[2] = word, words[3] = word;
+  register uint32_t first __asm__("r3") = word, second __asm__("r4") = word;
+  register uint32_t third __asm__("r5") = word, fourth __asm__("r6") = word;
+  for (; count >= 16; count -= 16) {
+    __asm__ __volatile__("stmia %0!, {r3-r6}"
+                         : "+r"(to), "+r"(first), "+r"(second), "+r"(third), "+r"(fourth)
+                         :
+                         : "memory");
   }
   for (; count >= 4; count -= 4, to += 4) *(uint32_t *)to = word;
   for (; count > 0; count--) *to++ = (uint8_t)value;

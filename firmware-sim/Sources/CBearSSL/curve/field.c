@@ -1,12 +1,13 @@
-// The only arithmetic in Holdfast that comes from no library. It is written for clang and a Cortex-M4: loops over the eight words
-// are unrolled, `accumulate` becomes one instruction, UMAAL, and sums with carries become chains of ADCS and SBCS.
+// The only arithmetic in Holdfast that comes from no library. It is written for clang and a Cortex-M4: loops over the eight
+// words are unrolled, `accumulate` becomes one instruction, UMAAL, and sums with carries become chains of ADCS and SBCS.
 
 #include "field.h"
 
 #define UNROLLED _Pragma("clang loop unroll(full)") for
 #define INLINE static inline __attribute__((always_inline))
 
-/// Keeps the compiler from starting later steps early, for which there are too few registers, and from deriving what a mask can be.
+/// Keeps the compiler from starting later steps early, for which there are too few registers, and from deriving what a mask can
+/// be.
 #define IN_ORDER(word) __asm__ volatile("" : "+r"(word) : : "memory")
 
 #define PRIME {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 1, 0xFFFFFFFF}
@@ -88,8 +89,8 @@ INLINE void reduce_two_words(uint32_t *sum, uint32_t *top) {
   IN_ORDER(*top);
 }
 
-// Montgomery's product, of two words of `right` at a time. Between these, the sum, whose part from 2^256 on is `top`, is below 2p. Two
-// more rows make it at most 2p + p(2^64 - 1), which is below 2^320, and the multiple of p leaves it below 2p again.
+// Montgomery's product, of two words of `right` at a time. Between these, the sum, whose part from 2^256 on is `top`, is below
+// 2p. Two more rows make it at most 2p + p(2^64 - 1), which is below 2^320, and the multiple of p leaves it below 2p again.
 void field_multiply(Element *product, const Element *left, const Element *right) {
   uint32_t sum[10] = {0}, top = 0;
   UNROLLED (int row = 0; row < 8; row += 2) {

@@ -72,8 +72,8 @@ static void point_double(Point *point) {
   field_subtract(&point->y, &point->y, &square);
 }
 
-/// Adds the point (x/z², y/z³), or (x, y) without a `z`, where neither point is at infinity. If both are the same point, or one is the
-/// other's negative, the sum has z = 0, and x = 0 if they are the same.
+/// Adds the point (x/z², y/z³), or (x, y) without a `z`, where neither point is at infinity. If both are the same point, or one
+/// is the other's negative, the sum has z = 0, and x = 0 if they are the same.
 static void add(Point *sum, const Element *x, const Element *y, const Element *z) {
   Element height, slope, square;
   if (z) {
@@ -173,10 +173,10 @@ static void negate_masked(Element *y, uint32_t mask) {
   copy_masked(y, &negative, mask, 8);
 }
 
-// An odd scalar has 64 odd digits from -15 to 15 to the base 16, which are its bits: digit n is 2v - 15, where v are the four bits from
-// 4n + 1 on, and the highest is the scalar's four highest bits with the lowest set. No digit is 0, so no point here is at infinity.
-// Before digit n, the sum is a multiple of 16P. It can only be the digit's own multiple or the negative of it modulo the order, and
-// that only before the last digit, for an even scalar from 2 to 30: then both points are the same.
+// An odd scalar has 64 odd digits from -15 to 15 to the base 16, which are its bits: digit n is 2v - 15, where v are the four
+// bits from 4n + 1 on, and the highest is the scalar's four highest bits with the lowest set. No digit is 0, so no point here
+// is at infinity. Before digit n, the sum is a multiple of 16P. It can only be the digit's own multiple or the negative of it
+// modulo the order, and that only before the last digit, for an even scalar from 2 to 30: then both points are the same.
 void point_multiply(Point *product, const Point *point, const uint8_t *scalar) {
   Point table[TABLE_COUNT], term;
   uint8_t odd[32], negative[32];

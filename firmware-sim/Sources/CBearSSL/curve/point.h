@@ -17,6 +17,6 @@ uint32_t scalar_is_valid(const uint8_t *scalar);
 /// that are read and written, depend on neither.
 void point_multiply(Point *product, const Point *point, const uint8_t *scalar);
 
-/// Computes `scalar` times `point` and `generator_scalar` times the generator, and adds these. Each scalar is below the order and may
-/// be 0. The time depends on everything: this is for signatures, which are public.
+/// Computes `scalar` times `point` and `generator_scalar` times the generator, and adds these. Each scalar is below the order
+/// and may be 0. The time depends on everything: this is for signatures, which are public.
 void point_combine(Point *sum, const Point *point, const uint8_t *scalar, const uint8_t *generator_scalar);

@@ -6,8 +6,8 @@
 /// The sizes of five structures of BearSSL as the compiler of BearSSL lays them out.
 const uint32_t *_Nonnull board_test_layouts(void);
 
-/// Computes with an element of P-256's field and each of `count` others: their sum, difference and Montgomery product, and half of the
-/// other; each has 32 bytes, the highest first. Returns 0 if one of them is not below the prime.
+/// Computes with an element of P-256's field and each of `count` others: their sum, difference and Montgomery product, and half
+/// of the other; each has 32 bytes, the highest first. Returns 0 if one of them is not below the prime.
 uint32_t board_test_field(
     const uint8_t *_Nonnull left, const uint8_t *_Nonnull rights, uint32_t count, uint8_t *_Nonnull results);
 
