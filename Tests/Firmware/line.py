@@ -54,18 +54,23 @@ class Line(StreamConnection):
     def begin(self, descriptor):
         """The device's answer to an empty frame, M1 or its refusal of everything, whatever lay on the line before."""
         expected = b"\x00\x00(..)(\x87\x01\x01\x50" + re.escape(descriptor.device_id) + b"|" + re.escape(DENIED) + b")"
-        seen, deadline = b"", time.monotonic() + self.timeout
+        seen, sent, deadline = b"", 0, time.monotonic() + self.timeout
         while time.monotonic() < deadline:
             self.handle.sendall(EMPTY)
+            sent += 1
             # Half a message on the line swallows an empty frame, until a second of silence has ended it.
             until = time.monotonic() + 2 * SILENCE_SECONDS
             while time.monotonic() < until:
                 seen += self._piece(QUIET_SECONDS)
-                for found in re.finditer(expected, seen, re.DOTALL):
-                    count = int.from_bytes(found[1], "big")
-                    if len(seen) - found.start(2) == count:
-                        self.last = seen[found.start(2) :]
-                        return self.last
+                answers = list(re.finditer(expected, seen, re.DOTALL))
+                if not answers or len(seen) - answers[-1].start(2) != int.from_bytes(answers[-1][1], "big"):
+                    continue
+                # A slow device may still have to answer an empty frame, and would begin anew after the next message.
+                if len(answers) < sent and (piece := self._piece(SILENCE_SECONDS)):
+                    seen += piece
+                    continue
+                self.last = seen[answers[-1].start(2) :]
+                return self.last
         raise TimeoutError("no answer to an empty frame")
 
     def _piece(self, seconds):

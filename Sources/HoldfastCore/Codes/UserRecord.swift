@@ -85,7 +85,7 @@ public struct CodeAccount: Sendable, Equatable {
   /// Returns whether a device can verify codes of this kind that are made by this method.
   ///
   /// One-time passwords need HOTP, TOTP, or an OCRA suite whose question takes a device challenge
-  /// (``OCRAQuestion/init(challengeDigits:for:)``). Seals need an OCRA suite whose question takes 64 hexadecimal digits; if it has
+  /// (`OCRAQuestion.init(challengeDigits:for:)`). Seals need an OCRA suite whose question takes 64 hexadecimal digits; if it has
   /// neither a counter nor the time, a device challenge comes first. Either suite has digits, no PIN and no session information,
   /// and not both a counter and the time. A microcontroller verifies no one-time passwords of OCRA.
   public static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
