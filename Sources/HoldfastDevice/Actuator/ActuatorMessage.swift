@@ -38,7 +38,7 @@ package struct ActuatorAnswer: Sendable, Equatable {
   package let outcome: Outcome
   /// The sequence number of the command that it answers; nil if the actuator does not say.
   package let sequence: UInt64?
-  /// What the actuator wants the audit log to keep in addition, in 1 to 64 bytes; nil for nothing.
+  /// A text of 1 to 64 bytes that the audit log keeps in an entry of its own; nil for none.
   package var event: BoundedText<64>?
 
   /// Returns a text as an event of the audit log.
