@@ -20,7 +20,6 @@ struct MadePasswordOptions: ParsableArguments {
       throw Failure(.usage, "--pin-file, --key-file and --key-fd require --make-otp")
     }
   }
-
 }
 
 extension AuthenticatorOptions {
