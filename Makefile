@@ -14,8 +14,8 @@ RELEASE = $(COMPILE) -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=all
   -Xlinker -L$(CURDIR)/$(RUNTIMES) -Xlinker $(CURDIR)/$(ESSENTIALS)/libFoundationEssentials.a
 SHORT_RELOCATIONS = $(shell getconf GNU_LIBC_VERSION 2>/dev/null | \
   awk '$$1 == "glibc" && $$2 + 0 >= 2.36 { print "-Xlinker -z -Xlinker pack-relative-relocs" }')
-# The version of the C interface. The first number is that of incompatible changes, and part of the library's name.
-LIBRARY_VERSION = 1.1.0
+LIBRARY_VERSION := $(shell sed -n 's/^.define HOLDFAST_LIBRARY_VERSION "\([0-9.]*\)"$$/\1/p' \
+  Sources/CLibraryVersion/include/CLibraryVersion.h)
 LIBRARY_NAME = libholdfast.so.1
 LIBRARY = .build/library
 ESSENTIALS = .build/essentials

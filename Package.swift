@@ -128,8 +128,10 @@ let package = Package(
     // The prover.
     .plugin(name: "HoldfastProofKeys", capability: .buildTool(), dependencies: ["ProofKeysTool"]),
     .executableTarget(name: "ProofKeysTool", dependencies: ["HoldfastFormats"], swiftSettings: strict),
+    .target(name: "CLibraryVersion"),
     .target(
-      name: "HoldfastMeasurement", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "CHost"],
+      name: "HoldfastMeasurement",
+      dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "CHost", "CLibraryVersion"],
       swiftSettings: strict),
     .target(
       name: "HoldfastProver",

@@ -40,6 +40,18 @@ struct ApprovalOptions: ParsableArguments {
     return try ImageKeys(ReleaseRoots(file: proofKeys))
   }
 
+  /// Says so if the image at `path` contains an older version of Holdfast's library than this program.
+  func noteLibrary(of path: String) throws(Failure) {
+    let version: AppVersion?
+    do throws(MeasurementError) { version = try LibraryVersion.find(inProgramAt: path) } catch {
+      throw Failure(.malformed, "\(path) cannot be read as an image")
+    }
+    guard let version, version < LibraryVersion.own else { return }
+    Console.note(
+      "\(path) contains version \(version.text) of Holdfast's library; the newest that is known is \(LibraryVersion.own.text)"
+    )
+  }
+
   private func interpreter(_ path: String) throws(Failure) -> String? {
     do throws(MeasurementError) { return try ExecutableImage.interpreter(at: path) } catch {
       throw Failure(.malformed, "\(path) cannot be read as an image")

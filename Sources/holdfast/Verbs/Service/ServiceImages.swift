@@ -45,6 +45,7 @@ struct ServiceApprove: Verb {
       }
     }
     keys.warnIfDefault()
+    try app.noteLibrary(of: image ?? "/proc/self/exe")
     if output.json {
       Console.result(approval.json)
     } else {
