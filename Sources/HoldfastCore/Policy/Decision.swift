@@ -36,7 +36,7 @@ public struct Decision: ~Copyable, Sendable {
 
 /// An attempt with codes, which is recorded as a failure until the codes are compared.
 public struct CodeAttempt: Sendable, Equatable {
-  /// The challenge that the seal must cover, if its suite needs one. The attempt uses it up.
+  /// The challenge that the password and the seal must cover where their suites need one. The attempt uses it up.
   public let challenge: IssuedChallenge?
 }
 

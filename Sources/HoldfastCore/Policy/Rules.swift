@@ -177,7 +177,8 @@ extension Decision {
         return
       }
       if account.needsChallenge(for: purpose) {
-        guard let challenge = known.challenge, now < challenge.expires,
+        // One challenge serves all codes of the round.
+        guard let challenge = attempt.challenge ?? known.challenge, now < challenge.expires,
           round.isIssuedHere(challenge, for: account, purpose)
         else {
           status = purpose.rejection

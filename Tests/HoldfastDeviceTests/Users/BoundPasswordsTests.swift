@@ -144,17 +144,25 @@ import HoldfastDevice
     #expect(try connection.round(device.prover(), "lock", seal: code).status == .sealRejected)
   }
 
-  @Test func `one challenge does not serve a password and a seal of the same command`() throws {
+  @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
+  func `one challenge serves a password and a seal of the same round, once`(isCodeRight: Bool, isSealRight: Bool)
+    throws
+  {
     let (device, secrets) = try activated(Self.plain)
     device.policy.commands[BoundedText("lock")]?.factors = [.device, .otp, .seal]
     let connection = try device.connect()
     let digits = try challenge(device, on: connection)
     let issued = try #require(try device.record()?.challenge)
     let sealed = try seal(
-      challengeSealMethod, challenge: Array(issued.bytes), "lock", secret: #require(secrets[.seal]))
-    let code = try password(Self.plain, digits, secrets)
-    #expect(try connection.round(device.prover(), "lock", otp: code, seal: sealed).status == .sealRejected)
-    #expect(try device.record()?.failureCount == 0 && device.record()?.challenge != nil)
+      challengeSealMethod, challenge: Array(issued.bytes), isSealRight ? "lock" : "unlock",
+      secret: #require(secrets[.seal]))
+    let code = try password(Self.plain, isCodeRight ? digits : String(digits.reversed()), secrets)
+    let first = try connection.round(device.prover(), "lock", otp: code, seal: sealed)
+    #expect(first.status == (isCodeRight ? isSealRight ? .accepted : .sealRejected : .otpRejected))
+    #expect(try device.record()?.failureCount == (isCodeRight && isSealRight ? 0 : 1))
+    #expect(try device.record()?.challenge == nil)
+    let again = try connection.round(device.prover(), "lock", otp: code, seal: sealed)
+    #expect((again.status, again.result) == (.otpRejected, "noChallenge"))
   }
 
   @Test func `suites with room for a challenge make passwords, on a device that is no board`() throws {
