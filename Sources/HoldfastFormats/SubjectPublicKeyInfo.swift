@@ -23,6 +23,21 @@ package enum SubjectPublicKeyInfo {
     return bytes.first == 0x30 ? try publicKey(der: bytes) : nil
   }
 
+  /// The base64 of the 91 bytes of a key in DER, with padding: 124 characters.
+  package static func base64(of point: P256Point) -> String {
+    let der = head.dropLast() + [UInt8](point.bytes)
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: Array(der).span)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Reads what ``base64(of:)`` writes; nil for anything else.
+  package static func point(base64 text: String) -> P256Point? {
+    var der = ByteBuffer<91>()
+    guard (try? der.append(paddedBase64: Array(text.utf8).span)) != nil else { return nil }
+    return try? publicKey(der: [UInt8](der.bytes)).point
+  }
+
   private static func publicKey(der: [UInt8]) throws(KeyFault) -> PublicKeyJWK {
     guard der.count == head.count + 64, der.starts(with: head),
       let x = FixedBytes<32>(der.span.extracting(27..<59)), let y = FixedBytes<32>(der.span.extracting(59..<91))

@@ -87,6 +87,25 @@ import Testing
     #expect(conflict(log) == nil)
   }
 
+  @Test(arguments: TestedDatabase.installed)
+  func `entries are selected by their time, from one time on and before another`(_ database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    _ = try test.fleet.receive(Self.log(test.device, count: 6), inPartsOf: 100, by: test.owner)
+    let times = (1...6).map { String(TestFleet.now + $0) }
+    let device = hex(test.device.deviceID.bytes)
+    let cases: [([(String, String)], [UInt64])] = [
+      ([("since", times[3])], [6, 5, 4]), ([("until", times[3])], [3, 2, 1]),
+      ([("since", times[1]), ("until", times[2])], [2]), ([("since", times[2]), ("until", times[2])], []),
+      ([("since", times[1]), ("device", device), ("event", "user-activated")], [3]),
+    ]
+    for (query, expected) in cases {
+      #expect(try test.list("listAudits", query: query).compactMap { $0["sequence"]?.number } == expected)
+    }
+    for wrong in ["", "-1", "x", "9007199254740993", "2026-01-01T00:00:00Z"] {
+      #expect(throws: AdministrationFault.self) { try test.list("listAudits", query: [("since", wrong)]) }
+    }
+  }
+
   @Test func `a request has the same rules as a file`() throws {
     let test = try TestFleet(.sqlite)
     let log = try Self.log(test.device, count: 3)

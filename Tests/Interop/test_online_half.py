@@ -1,5 +1,6 @@
 """The service and the backend, attacked by anyone who may enrol or owns one device, and asked by their owner."""
 
+import base64
 import json
 import pathlib
 import re
@@ -675,3 +676,56 @@ def test_evidence_is_deleted_by_attest_where_it_is_told_to_and_otherwise_its_rea
     )
     status_is(done, DENIED)
     assert evidence.exists(), "refused evidence was deleted"
+
+
+def signature_by(key, file):
+    """A maker's key as a policy has it, and its signature of a file, by openssl."""
+    if not key.exists():
+        made = ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key]
+        subprocess.run(made, check=True, capture_output=True)
+    signature = file.with_suffix(f".{key.name}.sig")
+    subprocess.run(["openssl", "dgst", "-sha256", "-sign", key, "-out", signature, file], check=True)
+    der = subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-outform", "DER"], check=True, capture_output=True)
+    return base64.b64encode(der.stdout).decode(), signature
+
+
+def test_a_policy_with_makers_registers_only_devices_that_one_of_them_signed(backend):
+    maker, stranger = backend.name("maker.key"), backend.name("stranger.key")
+    (_, _, first), (_, _, second) = backend.fake(), backend.fake()
+    public, signature = signature_by(maker, first)
+    _, by_stranger = signature_by(stranger, first)
+    _, of_another = signature_by(maker, second)
+    backend.change_policy(device_makers=[public])
+    try:
+        for more in ((), ("--signature", by_stranger), ("--signature", of_another)):
+            status_is(backend.own("device", "add", first, *more), DENIED, "maker's signature", "--signature")
+        assert backend.enroll(first).returncode == DENIED, "a device that was not registered"
+        for broken in (b"", signature.read_bytes()[:-1], b"\x30" * 73):
+            wrong = backend.write(backend.name("wrong.sig").name, broken)
+            assert backend.own("device", "add", first, "--signature", wrong).returncode in (DENIED, MALFORMED), "broken"
+        status_is(backend.own("device", "add", first, "--signature", backend.name("missing")), MALFORMED)
+        status_is(backend.own("device", "add", first, "--signature", signature), OK)
+        status_is(backend.enroll(first), OK)
+        # One that was registered before keeps its registration, and may get a label.
+        status_is(backend.own("device", "add", backend.lock_file, "--label", "front door"), OK)
+        backend.change_policy(devices="first-come")
+        status_is(backend.own("device", "list"), OK)
+        status_is(
+            backend.own("device", "add", second, "--signature", of_another), MALFORMED, "device_makers", "first-come"
+        )
+    finally:
+        backend.change_policy(device_makers=None, devices="listed")
+
+
+def test_an_app_with_an_older_library_is_approved_with_a_notice(backend):
+    own = pathlib.Path(backend.line.path).read_bytes()
+    text = re.search(rb"holdfast library version ([0-9]+)\.([0-9.]+);", own)
+    major = int(text[1])
+    for other, is_older in ((major - 1, True), (major, False), (major + 1, False)):
+        copy = backend.name("app")
+        copy.write_bytes(own.replace(text[0], b"holdfast library version %d.%s;" % (other, text[2])))
+        done = backend.own("approve", copy, "--subject", "app", "--version", "1.2.3")
+        status_is(done, OK)
+        version = f"version {other}.{text[2].decode()} of Holdfast's library"
+        assert (version in done.stderr.decode()) == is_older, done.stderr.decode()
+        status_is(backend.own("unapprove", copy), OK)

@@ -15,6 +15,9 @@ package struct ServicePolicy: Sendable, Equatable {
   package var images: [ApprovedImage] = []
   /// The devices for which tokens are issued.
   package var devices: DeviceAdmission = .listed
+  /// The public keys of the makers of devices. If there are any, a device is registered only with the signature of one over its
+  /// descriptor.
+  package var deviceMakers: [P256Point] = []
   /// The properties with which no app is approved.
   package var refusedProperties: [BoundedText<32>] = ["debugger", "injection", "agent"].compactMap { BoundedText($0) }
   /// The claim `sub` for attestation tokens of another service that name no app; nil to refuse such tokens.
@@ -67,6 +70,9 @@ package struct ServicePolicy: Sendable, Equatable {
       ("refused_properties", .array(refusedProperties.map { .string($0.description) })),
       ("attestation_seconds", .integer(attestationSeconds)), ("token_seconds", .integer(tokenSeconds)),
     ]
+    if !deviceMakers.isEmpty {
+      members.append(("device_makers", .array(deviceMakers.map { .string(SubjectPublicKeyInfo.base64(of: $0)) })))
+    }
     if let subject { members.append(("subject", .string(subject.description))) }
     if let commands { members.append(("commands", .array(commands.map { .string($0.description) }))) }
     if let maximumUses { members.append(("maximum_uses", .integer(maximumUses))) }
@@ -90,7 +96,8 @@ package enum ServicePolicyFault: Error, Equatable {
 extension ServicePolicy {
   private static let memberNames =
     [
-      "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "subject",
+      "issuer", "attestation_issuer", "audience", "images", "devices", "device_makers", "refused_properties",
+      "subject",
       "attestation_seconds", "token_seconds", "commands", "maximum_uses",
     ] + AppFeatures().members.map(\.0) + Conditions.memberNames + ["decoy_tokens", ScopedSettings.memberName]
 
@@ -125,6 +132,12 @@ extension ServicePolicy {
         throw devices.mistake(.text(of: DeviceAdmission.allCases.map(\.rawValue)))
       }
       self.devices = admission
+    }
+    if let makers = policy.member("device_makers") {
+      deviceMakers = try makers.publicKeys(atMost: 16)
+      guard deviceMakers.isEmpty || devices == .listed else {
+        throw makers.mistake(.form("absent from a policy with devices \"first-come\", which are not registered"))
+      }
     }
     if let properties = policy.member("refused_properties") {
       refusedProperties = []
@@ -174,6 +187,20 @@ package struct AppFeatures: Sendable, Equatable {
 }
 
 extension JSONMember {
+  /// Reads public keys of P-256, each the base64 of a SubjectPublicKeyInfo in DER.
+  func publicKeys(atMost count: Int) throws(JSONMistake) -> [P256Point] {
+    let elements = try elements()
+    guard elements.count <= count else { throw mistake(.atMost(count)) }
+    var points: [P256Point] = []
+    for element in elements {
+      guard let point = SubjectPublicKeyInfo.point(base64: try element.text(byteCounts: 124...124)) else {
+        throw element.mistake(.form("the base64 of a public key of P-256 in DER"))
+      }
+      points.append(point)
+    }
+    return points
+  }
+
   /// Reads a text of 1 to `capacity` bytes.
   func boundedText<let capacity: Int>() throws(JSONMistake) -> BoundedText<capacity> {
     guard let bounded = BoundedText<capacity>(try text(byteCounts: 1...capacity)) else {

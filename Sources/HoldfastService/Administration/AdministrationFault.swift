@@ -50,6 +50,8 @@ package enum AdministrationFault: Error, Equatable, Sendable {
     case manifestSignature
     /// The number is not above that of the present rules.
     case notNewer
+    /// The policy names makers, and the descriptor is not signed by any of them.
+    case unsignedDevice
     /// The name belongs to apps that run with the development key.
     case reservedSubject
   }

@@ -67,9 +67,11 @@ package struct AdministrationOperation: Sendable {
 extension Schema {
   /// Converts a parameter of a query. A value of another form fails the check.
   fileprivate func value(ofQuery text: String) -> JSONValue {
-    if case .integer = self, text.utf8.count < 17, let number = UInt64(text), String(number) == text {
+    switch self {
+    case .integer, .time:
+      guard text.utf8.count < 17, let number = UInt64(text), String(number) == text else { return .string(text) }
       return .integer(number)
+    default: return .string(text)
     }
-    return .string(text)
   }
 }

@@ -18,10 +18,14 @@ extension AdministrationOperation {
         Schema.Property(
           "device", .deviceDescriptor, required: true, "The descriptor, as device show --json prints it."),
         Schema.Property("label", .text(1...64), "A description for operators."),
+        Schema.Property("signed_descriptor", .anyText(1...4096), "The descriptor, exactly as its maker signed it."),
+        Schema.Property(
+          "signature", .base64(byteCounts: 7...MakerSignature.maximumByteCount), "The maker's signature of it, in DER."),
       ], answer: Listing.devices.schema
     ) { (fleet, request) throws(AdministrationFault) in
       let device = try request.descriptor("device")
-      try fleet.register(device, label: try request.text("label"), by: request.caller.actor)
+      try fleet.register(
+        device, label: try request.text("label"), signed: try request.signedDescriptor(), by: request.caller.actor)
       return try fleet.record(.devices, hexadecimal(device.deviceID))
     },
     action("blockDevice", on: .devices, "/devices/{id}/block", .revoke, "Blocks a device: it gets no more tokens.") {
@@ -225,9 +229,14 @@ extension AdministrationOperation {
         Schema.Property("device", .hexadecimal(digitCount: 32), "Only entries of this device."),
         Schema.Property("event", .text(1...64), "Only events of this name."),
         Schema.Property("user", .text(1...32), "Only entries that name this user."),
+        Schema.Property("since", .time, "Only entries from this time on, by the device's clock."),
+        Schema.Property("until", .time, "Only entries from before this time, by the device's clock."),
       ], answer: Listing.audits.pageSchema
     ) { (fleet, request) throws(AdministrationFault) in
-      let filters = ["event", "user"].map { Value.text(request.query.member($0)?.value.text ?? "") }
+      var filters = ["event", "user"].map { Value.text(request.query.member($0)?.value.text ?? "") }
+      filters += [("since", 0), ("until", maximumInteger)].map {
+        .unsigned(request.query.member($0)?.value.number ?? $1)
+      }
       guard let device = request.query.member("device")?.value.text else {
         return try request.page(of: .audits, in: fleet, filters: filters)
       }

@@ -79,6 +79,19 @@ extension AdministrationRequest {
     }
   }
 
+  /// Returns a descriptor as its maker signed it; nil if there is none.
+  func signedDescriptor() throws(AdministrationFault) -> SignedDescriptor? {
+    let (text, signature) = (body.member("signed_descriptor"), body.member("signature"))
+    if text == nil, signature == nil { return nil }
+    for (name, member) in [("signed_descriptor", text), ("signature", signature)] where member == nil {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .presence))
+    }
+    do throws(KeyFault) {
+      return try SignedDescriptor(
+        Array((text?.value.text ?? "").utf8), signature: signature?.value.text.flatMap { Schema.base64Bytes($0) } ?? [])
+    } catch { throw .conflict(.invalidKey) }
+  }
+
   func releaseKeys(_ name: String) throws(AdministrationFault) -> ReleaseKeys {
     let root: FixedBytes<16> = try fixedBytes(name)
     guard let secret = Secret<16>(copying: root.bytes) else { throw .fleet(.cryptography) }

@@ -23,11 +23,23 @@ extension FleetSession {
 extension Fleet {
   /// Registers a device with its key. Registering it again changes only the label.
   ///
-  /// - Throws: `conflict` if it is registered with another key.
+  /// - Parameters:
+  ///   - device: The device's id and public key.
+  ///   - label: A description for operators.
+  ///   - signed: The descriptor as its maker signed it; needed for a new device if the policy names makers.
+  /// - Throws: `conflict` if it is registered with another key, or its maker's signature is missing or wrong.
   package func register(
-    _ device: DeviceDescriptor, label: BoundedText<64>?, by actor: Actor
+    _ device: DeviceDescriptor, label: BoundedText<64>?, signed: SignedDescriptor? = nil, by actor: Actor
   ) throws(AdministrationFault) {
     try changing { (session) throws(AdministrationFault) in
+      let isPermitted = try session.running { (session) throws(FleetFault) in
+        // The policy stays as it is until the device is registered.
+        _ = try session.row("SELECT revision FROM settings WHERE name = 'policy' FOR UPDATE")
+        let makers = try self.keys(in: session).policy.deviceMakers
+        if makers.isEmpty || signed?.isSignature(for: device, byOneOf: makers) == true { return true }
+        return try session.row("SELECT id FROM devices WHERE id = $1", .copying(device.deviceID.bytes)) != nil
+      }
+      guard isPermitted else { throw .conflict(.unsignedDevice) }
       let point = try session.running { (session) throws(FleetFault) in
         try session.run(
           """

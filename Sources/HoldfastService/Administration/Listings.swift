@@ -229,20 +229,22 @@ extension Listing {
     "details": .details,
   ]
 
-  /// The received audit logs of all devices, filtered by event `$3` and user `$4`, where these are not empty.
+  /// The received audit logs of all devices, filtered by event `$3` and user `$4`, where these are not empty, from the time `$5` on and
+  /// before the time `$6`.
   static let audits = Listing(
     "audits", auditColumns, by: .descendingNumber,
     page: """
       SELECT number, device, sequence, moment, event, username, details FROM audits
-      WHERE number < $1 AND ($3 = '' OR event = $3) AND ($4 = '' OR username = $4) ORDER BY number DESC LIMIT $2
+      WHERE number < $1 AND ($3 = '' OR event = $3) AND ($4 = '' OR username = $4) AND moment >= $5 AND moment < $6
+      ORDER BY number DESC LIMIT $2
       """)
 
-  /// The received audit log of the device `$5`.
+  /// The received audit log of the device `$7`.
   static let auditsOfDevice = Listing(
     "audits", auditColumns, by: .descendingNumber,
     page: """
       SELECT number, device, sequence, moment, event, username, details FROM audits
-      WHERE number < $1 AND ($3 = '' OR event = $3) AND ($4 = '' OR username = $4) AND device = $5
+      WHERE number < $1 AND ($3 = '' OR event = $3) AND ($4 = '' OR username = $4) AND moment >= $5 AND moment < $6 AND device = $7
       ORDER BY number DESC LIMIT $2
       """)
 }

@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 /// A maker's list of the executables of a release, whose signature was checked.
 ///
 /// The text is strict JSON, `{"maker": "…", "app": "…", "images": {"<64 hex digits>": [1, 2, 3]}}`, with the version of each
-/// executable. The signature is separate: ECDSA with P-256 and SHA-256 in DER, as `openssl dgst -sha256 -sign` writes it.
+/// executable. The signature is in a file of its own (``MakerSignature``).
 package struct ReleaseManifest: Sendable, Equatable {
   /// The name of the maker.
   package let maker: BoundedText<64>
@@ -43,14 +43,11 @@ package struct ReleaseManifest: Sendable, Equatable {
       guard let known = try SubjectPublicKeyInfo.publicKey(maker) else { throw KeyFault.unexpected }
       point = known.point
     } catch { throw .key }
-    guard text.count <= Self.maximumByteCount, let raw = Self.rawSignature(signature) else { throw .signature }
-    do throws(CryptographyFailure) {
-      var cryptography = OpenSSLCryptography()
-      var hash = cryptography.sha256()
-      hash.append(text.span)
-      try cryptography.p256Verify(key: point, digest: hash.finish(), signature: raw)
-      key = try keyID(of: point, using: &cryptography)
-    } catch { throw .signature }
+    guard text.count <= Self.maximumByteCount, MakerSignature.signer(of: text, signature, among: [point]) != nil else {
+      throw .signature
+    }
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) { key = try keyID(of: point, using: &cryptography) } catch { throw .signature }
     do throws(JSONMistake) {
       let value: JSONValue
       do throws(JSONFault) { value = try JSONValue(parsing: text, byteLimit: Self.maximumByteCount) } catch {
@@ -80,29 +77,5 @@ package struct ReleaseManifest: Sendable, Equatable {
       throw member.mistake(.byteCount(1...64))
     }
     return bounded
-  }
-
-  /// Reads the two numbers of a signature in DER, whose only encoding is the shortest one.
-  ///
-  /// Source: RFC 3279 §2.2.3, X.690 §8.3 and §10.1.
-  private static func rawSignature(_ der: [UInt8]) -> FixedBytes<64>? {
-    guard der.count >= 2, der[0] == 0x30, Int(der[1]) == der.count - 2, der[1] < 0x80 else { return nil }
-    var rest = der[2...]
-    var raw: [UInt8] = []
-    for _ in 0..<2 {
-      guard rest.count >= 3, rest.removeFirst() == 0x02 else { return nil }
-      let count = Int(rest.removeFirst())
-      guard (1...33).contains(count), rest.count >= count else { return nil }
-      var number = Array(rest.prefix(count))
-      rest = rest.dropFirst(count)
-      guard number[0] < 0x80 else { return nil }
-      if count > 1, number[0] == 0 {
-        guard number[1] >= 0x80 else { return nil }
-        number.removeFirst()
-      }
-      guard number.count <= 32 else { return nil }
-      raw += [UInt8](repeating: 0, count: 32 - number.count) + number
-    }
-    return rest.isEmpty ? FixedBytes<64>(raw.span) : nil
   }
 }

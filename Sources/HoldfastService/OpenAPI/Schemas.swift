@@ -35,6 +35,9 @@ extension Schema {
       Property("audience", .text(1...255), required: true, "The claim aud of attestation tokens."),
       Property("devices", .choice(DeviceAdmission.allCases.map(\.rawValue)), "The devices that get tokens."),
       Property(
+        "device_makers", .array(.base64(byteCounts: 91...91), count: 0...16),
+        "The public keys of makers, SubjectPublicKeyInfo in DER: a device is registered with the signature of one."),
+      Property(
         "refused_properties", .array(.text(1...32), count: 0...64), "The properties with which no app is approved."),
       Property("subject", .text(1...64), "The claim sub for attestation tokens that name no app."),
       Property("attestation_seconds", .integer(1...3600), "The validity of an attestation token."),

@@ -30,16 +30,30 @@ struct List: AdministrationVerb {
   @Option(help: "Only tokens of this prover.") var prover: String?
   @Option(help: "Only tokens or audit entries of this user.") var user: String?
   @Option(help: "Only audit entries with this event.") var event: String?
+  @Option(help: "Only audit entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
+  var since: String?
+  @Option(help: "Only audit entries from before this time.") var until: String?
   @Option(help: "Only requests in this state.") var status: String?
   @Option(help: "Only refusals with this response code.") var code: String?
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
     let options = [
       ("after", after), ("limit", limit.map { String($0) }), ("device", device), ("prover", prover), ("user", user),
-      ("event", event), ("status", status), ("code", code),
+      ("event", event), ("status", status), ("code", code), ("since", try time(since, of: "--since")),
+      ("until", try time(until, of: "--until")),
     ]
     return OperationCall(
       name: "list" + kind.plural, query: options.compactMap { name, value in value.map { (name, $0) } })
+  }
+
+  /// The Unix seconds of a time.
+  private func time(_ text: String?, of option: String) throws(ServiceFailure) -> String? {
+    guard let text else { return nil }
+    if let time = Timestamp(parsing: text) { return String(time.unixSeconds) }
+    guard let seconds = UInt64(text), seconds <= maximumInteger else {
+      throw ServiceFailure(.usage, "\(option) must be a time such as 2026-11-22T18:00:00Z, or Unix seconds")
+    }
+    return String(seconds)
   }
 }
 
@@ -100,11 +114,16 @@ struct Reinstate: AdministrationVerb {
 
 struct AddDevice: AdministrationVerb {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Register a device with its key, or change its label.")
+    commandName: "add", abstract: "Register a device with its key, or change its label.",
+    discussion: """
+      If the policy has "device_makers", a new device needs the signature of one of them over the file with its descriptor.
+      """)
 
   @Argument(help: "The descriptor, as holdfast device show --json prints it.", completion: .file()) var descriptor:
     String
   @Option(help: "A description for operators, at most 64 bytes.") var label: String?
+  @Option(help: "The maker's signature of the descriptor, as openssl dgst writes it.", completion: .file())
+  var signature: String?
   @OptionGroup var instance: InstanceOptions
   @Flag(help: "Print one JSON object.") var json = false
 
@@ -113,15 +132,32 @@ struct AddDevice: AdministrationVerb {
     do throws(FileError) { bytes = try Files.readFile(at: descriptor, limit: 8192) } catch {
       throw ServiceFailure(error)
     }
+    let signed = try signed(bytes)
     do throws(JSONFault) {
       let device = try JSONValue(parsing: bytes, byteLimit: 8192)
       return OperationCall(
-        name: "addDevice", body: [("device", device)] + (label.map { [("label", .string($0))] } ?? []))
+        name: "addDevice", body: [("device", device)] + (label.map { [("label", .string($0))] } ?? []) + signed)
     } catch {
       throw ServiceFailure(
         .malformed, "\(descriptor) is not a device's descriptor", hint: "holdfast device show --json prints one")
     }
   }
+
+  private func signed(_ descriptor: [UInt8]) throws(ServiceFailure) -> [(String, JSONValue)] {
+    guard let signature else { return [] }
+    let text = String(validating: descriptor, as: UTF8.self) ?? ""
+    return [("signed_descriptor", .string(text)), ("signature", .string(try base64(ofSignature: signature)))]
+  }
+}
+
+/// Reads a maker's signature, as `openssl dgst -sha256 -sign` writes it.
+private func base64(ofSignature file: String) throws(ServiceFailure) -> String {
+  do throws(FileError) {
+    let signature = try Files.readFile(at: file, limit: MakerSignature.maximumByteCount)
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: signature.span)
+    return String(decoding: text, as: UTF8.self)
+  } catch { throw ServiceFailure(error, hint: nil) }
 }
 
 struct ChangeDevice: AdministrationVerb {
@@ -198,18 +234,14 @@ struct ApproveImage: AdministrationVerb {
       }
       return []
     }
+    let members: [(String, JSONValue)]
     do throws(FileError) {
       let text = String(
         validating: try Files.readFile(at: manifest, limit: ReleaseManifest.maximumByteCount), as: UTF8.self)
       let key = String(validating: try Files.readFile(at: maker, limit: 4096), as: UTF8.self)
-      var bytes: [UInt8] = []
-      let raw = try Files.readFile(at: signature, limit: 72)
-      bytes.append(asPaddedBase64: raw.span)
-      return [
-        ("manifest", .string(text ?? "")), ("signature", .string(String(decoding: bytes, as: UTF8.self))),
-        ("maker_key", .string(key ?? "")),
-      ]
+      members = [("manifest", .string(text ?? "")), ("maker_key", .string(key ?? ""))]
     } catch { throw ServiceFailure(error, hint: nil) }
+    return members + [("signature", .string(try base64(ofSignature: signature)))]
   }
 
   /// The newest root in the key file, in hexadecimal digits.
@@ -228,6 +260,19 @@ struct ApproveImage: AdministrationVerb {
 
   private static func text(_ roots: borrowing ReleaseRoots) -> String {
     roots.root(at: 0).withBytes { hexadecimal($0) }
+  }
+}
+
+extension ApproveImage {
+  func illustrate(_ result: JSONValue, _ configuration: ServiceConfiguration) throws(ServiceFailure) {
+    let version: AppVersion?
+    do throws(MeasurementError) { version = try LibraryVersion.find(inProgramAt: image) } catch {
+      throw ServiceFailure(.malformed, "\(image) cannot be read as an executable")
+    }
+    guard let version, version < LibraryVersion.own else { return }
+    Output.note(
+      "\(image) contains version \(version.text) of Holdfast's library; the newest that is known is \(LibraryVersion.own.text)"
+    )
   }
 }
 

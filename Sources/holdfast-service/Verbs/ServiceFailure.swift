@@ -108,6 +108,10 @@ extension ServiceFailure {
       self.init(
         .malformed, "the signature of the manifest is not that of the maker's key",
         hint: "openssl dgst -sha256 -sign maker.key -out release.sig release.json")
+    case .conflict(.unsignedDevice):
+      self.init(
+        .refused, "the policy demands a maker's signature over this device's descriptor",
+        hint: "add --signature with what the maker delivered with the device")
     case .conflict(.reservedSubject):
       self.init(.usage, "the name development belongs to apps that run with the development key")
     case .fleet(let fault): self.init(fault)

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastFormats
+import HoldfastOpenSSL
 import TestSupport
 import Testing
 
@@ -44,6 +45,24 @@ import HoldfastIssuer
     policy.commands = []
     policy.maximumUses = 3
     #expect(try ServicePolicy(json: policy.json.compact()) == policy)
+  }
+
+  @Test func `makers of devices are public keys in DER, and only for devices that are registered`() throws {
+    let makers = try (1...2).map { _ in try P256PrivateKey().publicPoint }
+    var policy = ServicePolicy()
+    policy.deviceMakers = makers
+    let read = try ServicePolicy(json: policy.json.compact())
+    #expect(read == policy && read.deviceMakers == makers)
+    let text = SubjectPublicKeyInfo.base64(of: makers[0])
+    #expect(wrongMember(#"{\#(least),"device_makers":["\#(text)"]}"#) == nil)
+    let last = text.dropLast(4)
+    for wrong in ["", String(last), text + text, String(text.reversed()), last + "AAA=", last + "////"] {
+      #expect(wrongMember(#"{\#(least),"device_makers":["\#(wrong)"]}"#) == "device_makers[0]", "\(wrong)")
+    }
+    let many = (0..<17).map { _ in #""\#(text)""# }.joined(separator: ",")
+    #expect(wrongMember(#"{\#(least),"device_makers":[\#(many)]}"#) == "device_makers")
+    #expect(wrongMember(#"{\#(least),"devices":"first-come","device_makers":["\#(text)"]}"#) == "device_makers")
+    #expect(wrongMember(#"{\#(least),"devices":"first-come","device_makers":[]}"#) == nil)
   }
 
   @Test func `what is left out has its default`() throws {

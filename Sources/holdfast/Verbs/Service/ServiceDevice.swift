@@ -26,7 +26,14 @@ struct ServiceDevice: ParsableCommand {
 struct ServiceDeviceAdd: Verb {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Register a device, so that the service issues tokens for it.",
-    examples: ["holdfast service device add --dir service lock.json --label 'front door'"])
+    discussion: """
+      If the service's policy.json has "device_makers", a new device needs the signature of one of them over the file with its \
+      descriptor.
+      """,
+    examples: [
+      "holdfast service device add --dir service lock.json --label 'front door'",
+      "holdfast service device add --dir service lock.json --signature lock.sig",
+    ])
 
   @OptionGroup var service: ServiceOptions
   @OptionGroup var output: OutputOptions
@@ -37,8 +44,12 @@ struct ServiceDeviceAdd: Verb {
   @Option(help: "A description of the device, at most 64 bytes.")
   var label: String?
 
+  @Option(help: "The maker's signature of the descriptor, as openssl dgst writes it.", completion: .file())
+  var signature: String?
+
   mutating func perform() throws(Failure) {
-    let device = try DeviceDescriptor(file: descriptor)
+    let signed = try signedDescriptor()
+    let device = if let signed { signed.device } else { try DeviceDescriptor(file: descriptor) }
     let label = try label.map { (text) throws(Failure) in
       guard let label = BoundedText<64>(text), !label.isEmpty else {
         throw Failure(.usage, "--label must have 1 to 64 bytes")
@@ -46,10 +57,18 @@ struct ServiceDeviceAdd: Verb {
       return label
     }
     let now = try currentSeconds()
-    let registration = try changing(service) { (issued) throws(ServiceLedgerFault) in
-      try issued.register(device, label: label, now: now)
-    }
+    let makers = try serving(service.dir) { () throws(ServiceFolderFault) in try service.folder.policy().deviceMakers }
+    let isPermitted = makers.isEmpty || signed?.isSignature(for: device, byOneOf: makers) == true
     let id = hexadecimal(device.deviceID)
+    let registration = try changing(service) { (issued) throws(ServiceLedgerFault) -> DeviceRegistration? in
+      if !isPermitted, try issued.registration(of: device.deviceID)?.publicPoint == nil { return nil }
+      return try issued.register(device, label: label, now: now)
+    }
+    guard let registration else {
+      throw Failure(
+        .denied, "the service's policy demands a maker's signature over this device's descriptor",
+        hint: "add --signature with what the maker delivered with the device")
+    }
     guard registration != .anotherKey else {
       throw Failure(
         .denied, "device \(id) is registered with another key",
@@ -69,6 +88,15 @@ struct ServiceDeviceAdd: Verb {
       }
     case .relabelled: Console.result("device \(id) was already registered, and has a new label")
     case .unchanged, .anotherKey: Console.result("device \(id) was already registered")
+    }
+  }
+
+  private func signedDescriptor() throws(Failure) -> SignedDescriptor? {
+    guard let signature else { return nil }
+    let text = try Input.read(descriptor, limit: PublicKeyJWK.maximumByteCount)
+    let bytes = try Input.read(signature, limit: MakerSignature.maximumByteCount)
+    do throws(KeyFault) { return try SignedDescriptor(text, signature: bytes) } catch {
+      throw Failure(.malformed, "\(descriptor) is not a device's descriptor")
     }
   }
 }
