@@ -8,11 +8,13 @@ public struct TypedBytes<Kind, let count: Int>: Sendable {
   @usableFromInline var storage: InlineArray<count, UInt8>
 
   /// Creates a value whose bytes are all zero.
+  @inlinable
   public init() {
     storage = InlineArray(repeating: 0)
   }
 
   /// Copies `bytes`; nil unless there are exactly `count` of them.
+  @inlinable
   public init?(_ bytes: Span<UInt8>) {
     guard bytes.count == count else { return nil }
     storage = InlineArray { bytes[$0] }
@@ -31,12 +33,15 @@ public struct TypedBytes<Kind, let count: Int>: Sendable {
   /// The bytes, which the caller may change in place.
   public var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)
+    @_transparent
     mutating get { storage.mutableSpan }
   }
 
   /// The byte at `index`, below `count`.
   public subscript(index: Int) -> UInt8 {
+    @_transparent
     get { storage[index] }
+    @_transparent
     set { storage[index] = newValue }
   }
 }

@@ -25,6 +25,7 @@ public func measurementProofKeyID<Backend: Cryptography & ~Copyable>(
 ///   - cryptography: an implementation of the primitives.
 /// - Returns: the proof, 32 bytes.
 /// - Throws: if the cryptographic library fails.
+@inlinable
 public func measurementProof<Backend: Cryptography & ~Copyable>(
   key: borrowing MeasurementProofKey, nonce: Nonce, measurement: borrowing Secret<32>,
   using cryptography: inout Backend
@@ -36,6 +37,7 @@ public func measurementProof<Backend: Cryptography & ~Copyable>(
 
 /// Begins the proof of any measurement under this key and nonce. Append the measurement, and finish it. A copy that is made before
 /// that is the beginning of another measurement's proof.
+@inlinable
 func beginMeasurementProof<Backend: Cryptography & ~Copyable>(
   key: borrowing MeasurementProofKey, nonce: Nonce, using cryptography: inout Backend
 ) throws(CryptographyFailure) -> Backend.HMACSHA256 {
