@@ -185,6 +185,9 @@ let package = Package(
       name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastReplay"],
       swiftSettings: strict),
 
+    // Pictures of measurements, in SVG.
+    .target(name: "HoldfastCharts", swiftSettings: strict),
+
     // The version, from git.
     .plugin(name: "VersionPlugin", capability: .buildTool(), exclude: ["describe"]),
     .target(name: "HoldfastVersion", swiftSettings: strict, plugins: ["VersionPlugin"]),
@@ -303,6 +306,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: tests),
+    .testTarget(name: "HoldfastChartsTests", dependencies: ["HoldfastCharts", "HoldfastAuthenticator"], swiftSettings: tests),
     .testTarget(
       name: "HoldfastVectorsTests",
       dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "TestSupport"],
@@ -376,6 +380,9 @@ let package = Package(
         "HoldfastLinux", "HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL", "HoldfastStorage",
       ],
       path: "Tests/DeviceTwin", swiftSettings: strict),
+    .executableTarget(
+      name: "bench-charts", dependencies: ["HoldfastCharts", "HoldfastFormats", "HoldfastLinux"], path: "Tests/ChartTool",
+      swiftSettings: strict),
     .executableTarget(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),
   ]
