@@ -185,7 +185,7 @@ let package = Package(
       name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastReplay"],
       swiftSettings: strict),
 
-    // Pictures of measurements, in SVG.
+    // Pictures of distributions in SVG, and what other charts are drawn with.
     .target(name: "HoldfastCharts", swiftSettings: strict),
 
     // The version, from git.
@@ -207,7 +207,8 @@ let package = Package(
     .executableTarget(
       name: "holdfast",
       dependencies: [
-        "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
+        "HoldfastCharts", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator",
+        "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
         "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastUser", "HoldfastVault",
         "HoldfastVectors",
@@ -306,7 +307,9 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: tests),
-    .testTarget(name: "HoldfastChartsTests", dependencies: ["HoldfastCharts", "HoldfastAuthenticator"], swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastChartsTests", dependencies: ["HoldfastCharts", "HoldfastAuthenticator", "bench-charts"],
+      swiftSettings: tests),
     .testTarget(
       name: "HoldfastVectorsTests",
       dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "TestSupport"],
@@ -381,7 +384,8 @@ let package = Package(
       ],
       path: "Tests/DeviceTwin", swiftSettings: strict),
     .executableTarget(
-      name: "bench-charts", dependencies: ["HoldfastCharts", "HoldfastFormats", "HoldfastLinux"], path: "Tests/ChartTool",
+      name: "bench-charts", dependencies: ["HoldfastCharts", "HoldfastFormats", "HoldfastLinux"],
+      path: "Tests/ChartTool",
       swiftSettings: strict),
     .executableTarget(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),

@@ -58,7 +58,7 @@ package struct DistributionChart: Sendable {
   package var svg: String {
     var picture = Picture()
     let width = Picture.width - 2 * Picture.margin
-    let top = picture.paragraph(title, Picture.margin, 30, width: width, "heading")
+    let top = picture.paragraph(title, Picture.margin, 30, width: width, "heading") + 6
     let marks = percentiles + (limit.map { [$0] } ?? [])
     let plotTop = top + Double(marks.count) * Picture.lineHeight
     let bottom = plotTop + Self.plotHeight
@@ -67,7 +67,7 @@ package struct DistributionChart: Sendable {
       covering: shown, logarithmic: false, from: Self.left, to: Picture.width - Picture.margin - Self.outside)
     drawBins(scale, in: &picture, from: plotTop, to: bottom)
     picture.line(Self.left, bottom, scale.position(of: .greatestFiniteMagnitude), bottom, "axis")
-    drawTicks(of: scale, in: &picture, at: bottom, unit: unit)
+    picture.ticks(of: scale, at: bottom, unit: unit)
     for (index, mark) in percentiles.enumerated() {
       draw(
         mark, "mark", at: scale.position(of: mark.value), in: &picture, top + Double(index) * Picture.lineHeight, bottom

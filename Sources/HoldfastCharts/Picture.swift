@@ -2,44 +2,50 @@
 ///
 /// Its colours follow the reader's preference for light or dark. It has its own background, because a page may differ from that
 /// preference. Source: SVG 2; CSS Media Queries 5 §12.5; WAI-ARIA Graphics.
-struct Picture {
+package struct Picture {
   /// The width of every picture.
-  static let width = 760.0
+  package static let width = 760.0
   /// The distance from the edge to any text.
-  static let margin = 16.0
+  package static let margin = 16.0
   /// The height of a line of text.
-  static let lineHeight = 18.0
+  package static let lineHeight = 18.0
 
   private var body = ""
 
   /// The ends of a text that can be at its position.
-  enum Anchor: String {
+  package enum Anchor: String {
+    /// The text begins there.
     case start
+    /// The middle of the text is there.
     case middle
+    /// The text ends there.
     case end
   }
 
+  /// Creates an empty picture.
+  package init() {}
+
   /// Adds a straight line.
-  mutating func line(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ style: String) {
+  package mutating func line(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ style: String) {
     body +=
       "<line class=\"\(style)\" x1=\"\(number(x1))\" y1=\"\(number(y1))\" x2=\"\(number(x2))\" y2=\"\(number(y2))\"/>\n"
   }
 
   /// Adds a straight line with an edge, so that it is visible on an area of any colour.
-  mutating func mark(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ style: String) {
+  package mutating func mark(_ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ style: String) {
     line(x1, y1, x2, y2, "edge")
     line(x1, y1, x2, y2, style)
   }
 
   /// Adds a filled rectangle.
-  mutating func rectangle(_ x: Double, _ y: Double, width: Double, height: Double, _ style: String) {
+  package mutating func rectangle(_ x: Double, _ y: Double, width: Double, height: Double, _ style: String) {
     body +=
       "<rect class=\"\(style)\" x=\"\(number(x))\" y=\"\(number(y))\" width=\"\(number(max(width, 0)))\" "
       + "height=\"\(number(max(height, 0)))\"/>\n"
   }
 
   /// Adds a line through points, and a mark at each.
-  mutating func curve(_ points: [(x: Double, y: Double)], _ style: String) {
+  package mutating func curve(_ points: [(x: Double, y: Double)], _ style: String) {
     let pairs = points.map { "\(number($0.x)),\(number($0.y))" }.joined(separator: " ")
     if points.count > 1 { body += "<polyline class=\"\(style)\" points=\"\(pairs)\"/>\n" }
     for point in points {
@@ -48,14 +54,17 @@ struct Picture {
   }
 
   /// Adds one line of text, whose base line is at `y`.
-  mutating func text(_ text: String, _ x: Double, _ y: Double, _ anchor: Anchor = .start, _ style: String = "") {
+  package mutating func text(_ text: String, _ x: Double, _ y: Double, _ anchor: Anchor = .start, _ style: String = "")
+  {
     let names = style.isEmpty ? "" : " class=\"\(style)\""
     body +=
       "<text\(names) x=\"\(number(x))\" y=\"\(number(y))\" text-anchor=\"\(anchor.rawValue)\">\(Self.escaped(text))</text>\n"
   }
 
   /// Adds a text in as many lines as it needs, of which the first base line is at `y`, and returns the base line that would follow.
-  mutating func paragraph(_ text: String, _ x: Double, _ y: Double, width: Double, _ style: String = "") -> Double {
+  package mutating func paragraph(_ text: String, _ x: Double, _ y: Double, width: Double, _ style: String = "")
+    -> Double
+  {
     var y = y
     for line in TextWidth.lines(of: text, width: width, isBold: style == "heading") {
       self.text(line, x, y, .start, style)
@@ -70,7 +79,7 @@ struct Picture {
   ///   - title: Its name, which a screen reader says first.
   ///   - description: The data in words.
   ///   - height: The height in pixels.
-  func svg(title: String, description: String, height: Double) -> String {
+  package func svg(title: String, description: String, height: Double) -> String {
     let size = "width=\"\(number(Self.width))\" height=\"\(number(height))\""
     return """
       <svg xmlns="http://www.w3.org/2000/svg" role="img" \(size) viewBox="0 0 \(number(Self.width)) \(number(height))">
@@ -139,7 +148,22 @@ struct Picture {
     + "\n.dashed { stroke-dasharray: 6 3; }\n.dotted { stroke-dasharray: 2 3; }"
 
   /// The style of the series with that number, counted from 0.
-  static func series(_ index: Int) -> String {
+  package static func series(_ index: Int) -> String {
     "s\(index % colourCount)" + ["", " dashed", " dotted"][index / colourCount % 3]
+  }
+}
+
+extension Picture {
+  /// Draws the ticks of a horizontal scale under its axis, and their labels as far as there is room.
+  package mutating func ticks(of scale: Scale, at y: Double, unit: String = "") {
+    var free = 0.0
+    for tick in scale.ticks {
+      let (x, label) = (scale.position(of: tick), NumberText.of(tick, unit))
+      line(x, y, x, y + 5, "axis")
+      let half = TextWidth.of(label) / 2
+      guard x - half >= free, x + half <= Self.width else { continue }
+      text(label, x, y + Self.lineHeight + 2, .middle, "quiet")
+      free = x + half + 6
+    }
   }
 }

@@ -1,8 +1,8 @@
 import Glibc
 
 /// A scale of an axis: from a range of values to a range of positions, with ticks at round values.
-struct Scale {
-  let isLogarithmic: Bool
+package struct Scale {
+  private let isLogarithmic: Bool
   private let low: Double
   private let high: Double
   private let start: Double
@@ -11,7 +11,8 @@ struct Scale {
   /// Creates a scale that covers all of `values` that it can show, from position `start` to position `end`.
   ///
   /// A linear scale of values that are not negative begins at 0 if `fromZero`. Without values, it runs from 0, or 1, to 10.
-  init(covering values: [Double], logarithmic: Bool, fromZero: Bool = false, from start: Double, to end: Double) {
+  package init(covering values: [Double], logarithmic: Bool, fromZero: Bool = false, from start: Double, to end: Double)
+  {
     (isLogarithmic, self.start, self.end) = (logarithmic, start, end)
     let shown = values.filter { Self.shows($0, logarithmic: logarithmic) }
     var (low, high) = (shown.min() ?? (logarithmic ? 1 : 0), shown.max() ?? 10)
@@ -30,24 +31,24 @@ struct Scale {
   private static let limit = 1e30
 
   /// Whether a value has a position on a scale.
-  static func shows(_ value: Double, logarithmic: Bool) -> Bool {
+  package static func shows(_ value: Double, logarithmic: Bool) -> Bool {
     value.isFinite && abs(value) <= limit && (!logarithmic || value >= 1 / limit)
   }
 
   /// Whether a value has a position on this scale, inside its range.
-  func covers(_ value: Double) -> Bool {
+  package func covers(_ value: Double) -> Bool {
     Self.shows(value, logarithmic: isLogarithmic) && low <= value && value <= high
   }
 
   /// Returns the position of a value, at the nearer end for one outside.
-  func position(of value: Double) -> Double {
+  package func position(of value: Double) -> Double {
     let value = min(max(value, low), high)
     let part = isLogarithmic ? log10(value / low) / log10(high / low) : (value - low) / (high - low)
     return start + part * (end - start)
   }
 
   /// Round values in the range, at most eleven, in their order.
-  var ticks: [Double] {
+  package var ticks: [Double] {
     if isLogarithmic {
       let (first, last) = (Int(log10(low).rounded()), Int(log10(high).rounded()))
       return stride(from: first, through: last, by: (last - first) / 9 + 1).map { pow(10, Double($0)) }

@@ -1,7 +1,7 @@
 /// An estimate of the width of texts, since a picture is made without the font with which it will be shown.
-enum TextWidth {
+package enum TextWidth {
   /// Returns the pixels that a text of 13 px, or a bold one of 15 px, takes at most in the usual fonts.
-  static func of(_ text: String, isBold: Bool = false) -> Double {
+  package static func of(_ text: String, isBold: Bool = false) -> Double {
     text.unicodeScalars.reduce(0) { $0 + ems($1) } * (isBold ? 17 : 13)
   }
 
@@ -18,7 +18,7 @@ enum TextWidth {
   }
 
   /// Splits a text into lines of at most `width` pixels, between words where possible. There is always a line.
-  static func lines(of text: String, width: Double, isBold: Bool = false) -> [String] {
+  package static func lines(of text: String, width: Double, isBold: Bool = false) -> [String] {
     var lines: [String] = []
     var line = ""
     for word in text.split(whereSeparator: \.isWhitespace) {

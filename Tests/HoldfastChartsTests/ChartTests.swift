@@ -2,6 +2,8 @@ import HoldfastAuthenticator
 import HoldfastCharts
 import Testing
 
+import bench_charts
+
 /// The pictures as documents: well-formed, with names, without numbers that are none, for any data.
 struct ChartTests {
   private static let extremes: [[Double]] = [

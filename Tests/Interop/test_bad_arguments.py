@@ -22,7 +22,7 @@ FLOOR = ["device", "floor", "--dir", "{D}"]
 CHECK_HOST = ["otp", "check-host", "--authenticator", "{case}/none"]
 
 # Verbs that do something without any argument.
-NEED_NOTHING = {"bench latency", "bench otp", "doctor", "scan", "endpoints", "help", "posture"}
+NEED_NOTHING = {"bench latency", "bench measure", "bench otp", "doctor", "scan", "endpoints", "help", "posture"}
 
 USAGE_ERRORS = {
     "unknown verb": ["frobnicate"],

@@ -17,53 +17,42 @@ struct BenchRounds: Verb {
       because it may send the whole token. The exit status is 0 if and only if every round was accepted.
       """,
     examples: [
-      "holdfast bench rounds --connect unix:/run/lock.sock --state phone"
+      "holdfast bench rounds --connect unix:/run/lock.sock --state phone \\\n--svg rounds.svg"
     ])
 
-  @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
-  var connect: String
-
-  @OptionGroup var enrolled: StateOptions
-
-  @Option(help: "The command for the device.")
-  var command: String = "status"
+  @OptionGroup var place: BenchPlace
 
   @Option(help: "The number of rounds that are counted.")
   var rounds: Int = 1000
 
-  @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
+  @OptionGroup var picture: PictureOptions
   @OptionGroup var output: OutputOptions
 
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds must be from 1 to 1000000") }
-    let timeoutMilliseconds = try waiting.milliseconds()
-    let endpoint = try Endpoint(peerArgument: connect)
-    let request = try Request(command: command, parameters: [])
-    let choice = try enrolled.choice()
-    let proof: Proof
-    do throws(ProverError) {
-      proof = try Prover(state: enrolled.state, keys: .app, warn: Console.warn).proof(
-        choice, request, ProofOptions(timeoutMilliseconds: timeoutMilliseconds))
-    } catch { throw Failure(error, folder: enrolled.state, endpoint: endpoint) }
+    try picture.check()
+    let endpoint = try place.endpoint()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    var denial: Failure?
-    try proving(in: enrolled.folder, at: endpoint) { () throws(ProverError) in
-      denial = try run(proof, at: endpoint, timeoutMilliseconds)
+    var statistics = RoundStatistics()
+    try place.proving(at: endpoint) { proof, timeoutMilliseconds throws(ProverError) in
+      try run(proof, at: endpoint, timeoutMilliseconds, &statistics)
     }
-    if let denial { throw denial }
+    report(statistics)
+    try picture.write { statistics.series.chart(title: "\(rounds) rounds on one connection", budgetMilliseconds: nil) }
   }
 
-  /// Runs the rounds and reports them. Returns the reason why one was not accepted.
+  /// Runs the rounds. Returns the reason why one was not accepted.
   private func run(
-    _ proof: borrowing Proof, at endpoint: Endpoint, _ timeoutMilliseconds: Int
+    _ proof: borrowing Proof, at endpoint: Endpoint, _ timeoutMilliseconds: Int, _ statistics: inout RoundStatistics
   ) throws(ProverError) -> Failure? {
     try proof.checkBeforeConnecting()
     let measurement: LiveMeasurement
     do throws(MeasurementError) { measurement = try proof.measure() } catch { throw .measurement(error) }
+    statistics.measurement = measurement
     var conversation = try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     try conversation.receive(by: Deadline(afterMilliseconds: timeoutMilliseconds))
     guard case .challenge(let challenge) = try conversation.greeting() else {
@@ -73,21 +62,22 @@ struct BenchRounds: Verb {
     var session = try proof.session(of: enrolment, proving: measurement, true)
     // The numbers are taken all at once, so that the times do not include writes to this host's disk.
     let firstNumber = try proof.nextNumber(for: enrolment, count: UInt64(rounds))
-    var statistics = RoundStatistics()
+    var progress = BenchProgress("rounds", of: rounds)
     var stopwatch = Stopwatch()
     for number in 0...rounds {
+      if number == 1 { statistics.record = BenchRecord(.rounds) }
       if number > 0 { session.requestNumber = firstNumber + UInt64(number - 1) }
-      var sizes = MessageSizes()
-      let verdict = try runRound(&conversation, &session, isFirst: number == 0, timeoutMilliseconds, &sizes)
+      var round = RoundCosts()
+      let verdict = try runRound(
+        &conversation, &session, isFirst: number == 0, timeoutMilliseconds, &round, &stopwatch)
       guard verdict.status == .accepted, !verdict.isRepetition else {
         return Failure(
           .denied, "round \(number) was denied: \(verdict.status.name)", hint: verdict.status.explanation.hint)
       }
-      let nanoseconds = stopwatch.lap()
-      if number > 0 { statistics.record(nanoseconds: nanoseconds, sizes) }
-      if Console.isTerminal && number > 0 && number % 100 == 0 { Console.note("\(number) of \(rounds) rounds") }
+      if number > 0 { statistics.add(round) }
+      progress.step(number)
     }
-    report(statistics, try conversation.packetLimits())
+    statistics.limits = try conversation.packetLimits()
     return nil
   }
 
@@ -95,38 +85,47 @@ struct BenchRounds: Verb {
   /// identified the device.
   private func runRound(
     _ conversation: inout Conversation, _ session: inout Enrolment.Session, isFirst: Bool, _ timeoutMilliseconds: Int,
-    _ sizes: inout MessageSizes
+    _ round: inout RoundCosts, _ stopwatch: inout Stopwatch
   ) throws(ProverError) -> ProverOutcome {
     var isReceived = isFirst
     while true {
       let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
       if !isReceived { try conversation.receive(by: deadline) }
       isReceived = false
-      switch try conversation.answer(with: &session, by: deadline) {
+      let waited = stopwatch.lap()
+      let step = try conversation.answer(with: &session, by: deadline)
+      switch step {
       case .send:
-        sizes.challenge = conversation.received.count
-        sizes.answer = session.outgoing.bytes.count
-      case .awaitChallenge: break
-      case .done(let verdict):
-        sizes.verdict = conversation.received.count
-        return verdict
+        round.sizes.challenge = conversation.received.count
+        round.sizes.answer = session.outgoing.bytes.count
+        round.challenge += waited
+      case .awaitChallenge: round.challenge += waited
+      case .done:
+        round.sizes.verdict = conversation.received.count
+        round.verdict += waited
       }
+      round.answer += stopwatch.lap()
+      if case .done(let verdict) = step { return verdict }
     }
   }
 
-  private func report(_ statistics: RoundStatistics, _ limits: PacketLimits?) {
-    let (times, sizes) = (statistics.times, statistics.largest)
+  private func report(_ statistics: RoundStatistics) {
+    let (times, sizes) = (statistics.series.total, statistics.largest)
     guard output.json else {
       Console.result("\(rounds) rounds accepted, each of \(sizes.challenge) + \(sizes.answer) + \(sizes.verdict) bytes")
       Console.result(
         "ms  min \(milliseconds(times.min))  p50 \(milliseconds(times.valueAtPercentile(50)))"
-          + "  p99 \(milliseconds(times.valueAtPercentile(99)))  max \(milliseconds(times.max))")
+          + "  p99 \(milliseconds(times.valueAtPercentile(99)))  p99.9 \(milliseconds(times.valueAtPercentile(99.9)))"
+          + "  max \(milliseconds(times.max))")
+      if Console.isResultTerminal { for line in times.bars { Console.result(line) } }
       return
     }
-    var members: [(String, JSONValue)] = [
+    var members = statistics.record.members(count: rounds, statistics.measurement)
+    members += [
       ("rounds", .integer(UInt64(rounds))), ("microseconds", times.json), ("bytes", sizes.json),
+      ("parts", .object(statistics.series.parts.map { ($0.name, $0.histogram.json) })),
     ]
-    if let limits {
+    if let limits = statistics.limits {
       members.append(("receiving_mtu", .integer(UInt64(limits.receivingByteCount))))
       members.append(("sending_mtu", .integer(UInt64(limits.sendingByteCount))))
     }
@@ -134,16 +133,28 @@ struct BenchRounds: Verb {
   }
 }
 
-/// The durations of the rounds, and the largest of their messages.
-private struct RoundStatistics {
-  private(set) var times = LatencyHistogram()
-  private(set) var largest = MessageSizes()
+/// The costs of one round: the wait for each message of the device and the making of the prover's, in nanoseconds, and the
+/// lengths of all.
+private struct RoundCosts {
+  var challenge: UInt64 = 0
+  var answer: UInt64 = 0
+  var verdict: UInt64 = 0
+  var sizes = MessageSizes()
+}
 
-  mutating func record(nanoseconds: UInt64, _ sizes: MessageSizes) {
-    times.record(nanoseconds / 1000)
-    largest.challenge = max(largest.challenge, sizes.challenge)
-    largest.answer = max(largest.answer, sizes.answer)
-    largest.verdict = max(largest.verdict, sizes.verdict)
+/// The durations of the rounds, the largest of their messages, and the circumstances.
+private struct RoundStatistics {
+  private(set) var series = BenchSeries("total", parts: ["challenge", "answer", "verdict"])
+  private(set) var largest = MessageSizes()
+  var record = BenchRecord(.rounds)
+  var measurement: LiveMeasurement?
+  var limits: PacketLimits?
+
+  mutating func add(_ round: RoundCosts) {
+    series.record(partNanoseconds: [round.challenge, round.answer, round.verdict])
+    largest.challenge = max(largest.challenge, round.sizes.challenge)
+    largest.answer = max(largest.answer, round.sizes.answer)
+    largest.verdict = max(largest.verdict, round.sizes.verdict)
   }
 }
 

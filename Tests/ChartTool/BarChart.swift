@@ -1,3 +1,5 @@
+import HoldfastCharts
+
 /// A chart of values as horizontal bars, each with its spread and perhaps a limit.
 package struct BarChart: Sendable {
   /// A value with its spread, and its limit unless there is none.
@@ -42,7 +44,7 @@ package struct BarChart: Sendable {
       to: right)
     for bar in bars { y = draw(bar, scale, in: &picture, at: y + 6, figureAt: right + 12) }
     picture.line(left, y + 6, right, y + 6, "axis")
-    drawTicks(of: scale, in: &picture, at: y + 6)
+    picture.ticks(of: scale, at: y + 6)
     return picture.svg(title: title, description: description, height: y + 6 + 2 * Picture.lineHeight)
   }
 

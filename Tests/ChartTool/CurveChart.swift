@@ -1,3 +1,5 @@
+import HoldfastCharts
+
 /// A chart of curves, such as costs that grow with the amount of data. Its axes are linear or logarithmic.
 package struct CurveChart: Sendable {
   /// An axis: its label, which has the unit, and whether it is logarithmic.
@@ -60,7 +62,7 @@ package struct CurveChart: Sendable {
       picture.line(left, y, right, y, "grid")
       picture.text(NumberText.of(tick), left - 8, y + 4, .end, "quiet")
     }
-    drawTicks(of: horizontal, in: &picture, at: bottom)
+    picture.ticks(of: horizontal, at: bottom)
     picture.line(left, bottom, right, bottom, "axis")
     picture.line(left, top, left, bottom, "axis")
     for (index, one) in series.enumerated() {
@@ -98,18 +100,5 @@ package struct CurveChart: Sendable {
         return "\(one.name): from \(NumberText.of(first.y)) at \(NumberText.of(first.x)) to \(NumberText.of(last.y)) "
           + "at \(NumberText.of(last.x))."
       }.joined(separator: " ")
-  }
-}
-
-/// Draws the ticks of a horizontal scale under its axis, and their labels as far as there is room.
-func drawTicks(of scale: Scale, in picture: inout Picture, at y: Double, unit: String = "") {
-  var free = 0.0
-  for tick in scale.ticks {
-    let (x, label) = (scale.position(of: tick), NumberText.of(tick, unit))
-    picture.line(x, y, x, y + 5, "axis")
-    let half = TextWidth.of(label) / 2
-    guard x - half >= free, x + half <= Picture.width else { continue }
-    picture.text(label, x, y + Picture.lineHeight + 2, .middle, "quiet")
-    free = x + half + 6
   }
 }

@@ -1,0 +1,214 @@
+"""`holdfast bench`: what its results have, what it refuses before it begins, and what a comparison says."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+from devices import LinuxDevice, served
+
+ACCEPTED, DENIED, MALFORMED, USAGE = 0, 1, 2, 64
+PERCENTILES = ["min", "p50", "p90", "p99", "p99_9", "max"]
+
+
+@pytest.fixture(scope="module")
+def lock(holdfast, folder):
+    """A device that is served, and a prover that its service enrolled."""
+    with served(LinuxDevice(holdfast, folder)) as device:
+        service, _ = device.service()
+        device.command_line.succeed(
+            *("enroll", "--device", folder / "device.json", "--service", service, "--state", folder / "phone")
+        )
+        yield device
+
+
+def arguments(device, verb, *more):
+    """The arguments of a benchmark of the device, or of none."""
+    place = ["--connect", device.endpoint, "--state", device.folder / "phone"]
+    return ["bench", verb, *([] if verb == "measure" else place), *more]
+
+
+@pytest.fixture(scope="module")
+def results(lock):
+    """The JSON of each benchmark."""
+    return {
+        verb: lock.command_line.read_json(*arguments(lock, verb, "--rounds", "20"))
+        for verb in ("latency", "rounds", "measure", "board")
+    }
+
+
+def series(result):
+    """The times of a result by name."""
+    times = result["microseconds"]
+    return {"total": times} if "histogram" in times else times
+
+
+@pytest.mark.parametrize("verb", ["latency", "rounds", "measure", "board"])
+def test_a_result_has_percentiles_histogram_rate_version_host_and_bytes(results, verb):
+    result = results[verb]
+    assert (result["benchmark"], result["format"], result["rounds"]) == (verb, 1, 20)
+    assert result["version"] and result["host"]["processors"] >= 1
+    assert result["host"]["system"].startswith("Linux ") and result["host"]["processor"]
+    assert result["bytes_hashed"] > 1_000_000 and result["rate_per_second"] >= 1 and result["elapsed_microseconds"] > 0
+    for name, times in series(result).items():
+        assert [times[one] for one in PERCENTILES] == sorted(times[one] for one in PERCENTILES), name
+        values = [value for value, _ in times["histogram"]]
+        assert values == sorted(set(values)), name
+        expected = {"first": 1, "later": 19}.get(name, 20) if verb == "measure" and "." not in name else None
+        count = sum(count for _, count in times["histogram"])
+        assert count == (expected or (19 if verb == "measure" else 20)), name
+
+
+def test_the_parts_of_a_result_are_named(results):
+    assert list(results["latency"]["microseconds"]) == ["total", "measure", "connect", "round", "device"]
+    assert list(results["rounds"]["parts"]) == ["challenge", "answer", "verdict"]
+    assert list(results["measure"]["microseconds"])[:2] == ["first", "later"]
+    assert "app.image" in results["measure"]["microseconds"]
+
+
+def test_a_whole_token_is_sent_in_each_first_round_of_a_board_and_a_reference_in_the_others(results):
+    board = results["board"]
+    assert list(board["microseconds"]) == ["first", "remembered"]
+    assert board["bytes"]["first"] > board["bytes"]["remembered"] + 300
+    assert "instructions" not in board
+
+
+def test_the_console_of_a_board_tells_the_instructions_of_the_answers(lock, tmp_path):
+    """The device is on Linux: the lines of a console come from here, as many as the rounds have answers, and one too few."""
+    console = tmp_path / "console"
+    console.write_text("holdfast: start 1\nholdfast: status 0, ticks 9, stack 1\n")
+    words = arguments(lock, "board", "--rounds", "3", "--console", console, "--json")
+    done = lock.command_line.run(*words)
+    assert done.returncode == MALFORMED and json.loads(done.stdout)["error"].endswith("not those of these rounds")
+    missing = lock.command_line.run(*arguments(lock, "board", "--console", tmp_path / "none"))
+    assert missing.returncode == MALFORMED
+
+
+@pytest.mark.parametrize("verb", ["latency", "rounds", "measure", "board"])
+def test_a_picture_that_cannot_be_written_is_refused_before_the_benchmark(lock, tmp_path, verb):
+    for svg, word in ((tmp_path, "folder"), (tmp_path / "none" / "x.svg", "does not exist"), ("", "--svg")):
+        done = lock.command_line.run(*arguments(lock, verb, "--rounds", "100000", "--svg", svg), timeout=20)
+        assert done.returncode in (MALFORMED, USAGE) and word in done.stderr.decode(), (svg, done.stderr)
+        assert not done.stdout and done.seconds < 10
+    picture = tmp_path / "x.svg"
+    lock.command_line.succeed(*arguments(lock, verb, "--rounds", "3", "--svg", picture))
+    text = picture.read_text()
+    assert text.startswith("<svg ") and 'role="img"' in text and "p99.9" in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["measure", "--rounds", "1"],
+        ["measure", "--rounds", "0"],
+        ["board", "--connect", "unix:x", "--state", "x", "--megahertz", "64"],
+        ["board", "--connect", "unix:x", "--state", "x", "--console", "x", "--megahertz", "0"],
+        ["board", "--connect", "unix:x", "--state", "x", "--rounds", "0"],
+        ["compare", "-", "-"],
+        ["compare", "x"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_arguments_are_refused(lock, words):
+    assert lock.command_line.run("bench", *words).returncode == USAGE
+
+
+def test_progress_with_an_estimate_is_shown_on_a_terminal_only(lock):
+    words = [lock.command_line.path, *map(str, arguments(lock, "measure", "--rounds", "400"))]
+    near, far = pty.openpty()
+    done = subprocess.run(words, env=lock.command_line.environment, stdout=subprocess.PIPE, stderr=far, check=True)
+    os.close(far)
+    shown = os.read(near, 1 << 16).decode() if done.returncode == 0 else ""
+    os.close(near)
+    assert re.search(r"holdfast: \d+ of 400 measurements, about \d+ s left", shown), shown
+    quiet = subprocess.run(words, env=lock.command_line.environment, capture_output=True, check=True)
+    assert b"left" not in quiet.stderr
+
+
+# bench compare
+
+
+@pytest.fixture
+def compare(lock, tmp_path):
+    """Compares two results; a text stands for a file as it is."""
+
+    def run(before, after, *more):
+        paths = [tmp_path / "before.json", tmp_path / "after.json"]
+        for path, value in zip(paths, (before, after)):
+            path.write_text(value if isinstance(value, str) else json.dumps(value))
+        return lock.command_line.run("bench", "compare", *paths, *more)
+
+    return run
+
+
+def slowed(result, percent):
+    """The same result with times that are longer by so much."""
+    changed = json.loads(json.dumps(result))
+    for times in series(changed).values():
+        times["histogram"] = sorted([value * (100 + percent) // 100, count] for value, count in times["histogram"])
+    return changed
+
+
+@pytest.fixture
+def spread(results):
+    """A result with many values, so that a small change is significant."""
+    changed = json.loads(json.dumps(results["rounds"]))
+    changed["microseconds"]["histogram"] = [[1000 + 2 * step, 10] for step in range(100)]
+    return changed
+
+
+@pytest.mark.parametrize("verb", ["latency", "rounds", "measure", "board"])
+def test_a_result_does_not_differ_from_itself(compare, results, verb):
+    done = compare(results[verb], results[verb])
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == ACCEPTED and not done.stderr
+    assert len(lines) == len(series(results[verb]))
+    assert all(line.endswith("p = 1: no significant difference") for line in lines), lines
+
+
+def test_longer_times_are_slower_and_shorter_ones_faster_with_ratio_and_probability(compare, spread):
+    slow = slowed(spread, 10)
+    assert re.fullmatch(
+        r"total  1\.1 times \(1\.0\d+ to 1\.1\d+\), p < 0\.0001: slower\n", compare(spread, slow).stdout.decode()
+    )
+    assert compare(slow, spread).stdout.decode().endswith("faster\n")
+    told = json.loads(compare(spread, slow, "--json").stdout)
+    assert told["slower"] is True and told["benchmark"] == "rounds"
+    [one] = told["series"]
+    assert (one["name"], one["verdict"]) == ("total", "slower")
+    assert one["low_thousandths"] <= one["ratio_thousandths"] <= one["high_thousandths"]
+    assert 1090 <= one["ratio_thousandths"] <= 1110 and one["p_millionths"] == 0
+    assert json.loads(compare(spread, spread, "--json").stdout)["slower"] is False
+
+
+def test_another_host_is_told(compare, spread):
+    other = {**spread, "host": {**spread["host"], "processor": "another"}}
+    done = compare(spread, other)
+    assert done.returncode == ACCEPTED and b"different hosts" in done.stderr
+
+
+def test_files_that_are_no_results_or_of_different_benchmarks_are_refused(compare, results, spread):
+    bad = {
+        "another benchmark": results["latency"],
+        "another version": {**spread, "format": 2},
+        "no version": {name: value for name, value in spread.items() if name != "format"},
+        "a benchmark that there is not": {**spread, "benchmark": "otp"},
+        "no times": {**spread, "microseconds": {}},
+        "an empty histogram": {**spread, "microseconds": {**spread["microseconds"], "histogram": []}},
+        "falling values": {**spread, "microseconds": {"histogram": [[5, 1], [4, 1]]}},
+        "a value twice": {**spread, "microseconds": {"histogram": [[5, 1], [5, 1]]}},
+        "a count of 0": {**spread, "microseconds": {"histogram": [[5, 0]]}},
+        "a count without a value": {**spread, "microseconds": {"histogram": [[5]]}},
+        "a value that is no number": {**spread, "microseconds": {"histogram": [["5", 1]]}},
+        "a cut file": json.dumps(spread)[:-20],
+        "an empty file": "",
+        "an array": "[]",
+        "a failure": '{"error": "x", "exit": 1, "code": "x", "number": 1}',
+    }
+    for name, value in bad.items():
+        for pair in ((spread, value), (value, spread)):
+            done = compare(*pair)
+            assert done.returncode == MALFORMED and not done.stdout, (name, done)
+            assert done.stderr.startswith(b"holdfast: "), name
