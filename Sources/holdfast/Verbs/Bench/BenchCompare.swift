@@ -11,8 +11,7 @@ struct BenchCompare: Verb {
       with p < 0.01 in a Mann-Whitney U test. The ratio is that of the medians, with an interval of 95 %.
       """,
     examples: [
-      "holdfast bench latency --json > before.json",
-      "holdfast bench compare before.json after.json",
+      "holdfast bench compare before.json after.json"
     ])
 
   @Argument(help: "The result before a change, or - for standard input.", completion: .file())
