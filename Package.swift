@@ -388,6 +388,10 @@ let package = Package(
       path: "Tests/ChartTool",
       swiftSettings: strict),
     .executableTarget(
+      name: "Benchmark",
+      dependencies: ["HoldfastCore", "HoldfastMeasurement", "HoldfastOpenSSL", "TestSupport"],
+      path: "Tests/Benchmark/Program", swiftSettings: strict),
+    .executableTarget(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),
   ]
 )

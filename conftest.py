@@ -20,7 +20,13 @@ def pytest_addoption(parser):
     group.addoption("--twin", type=pathlib.Path, help="DeviceTwin, which answers on Linux what a board was asked")
     group.addoption("--schemathesis", type=pathlib.Path, help="the folder in which pip installed Schemathesis")
     group.addoption("--measure", action="store_true", help="print the figures of docs/performance.md as well")
-    group.addoption("--keep", action="store_true", help="write reached.json anew")
+    group.addoption("--keep", action="store_true", help="write reached.json and instructions.json anew")
+    group.addoption(
+        "--benchmark",
+        type=pathlib.Path,
+        default=ROOT / ".build-tests/release/Benchmark",
+        help="the works whose instructions are counted",
+    )
     group.addoption(
         "--device", default="linux,bridge", help=f"the devices that each attack is run at: {', '.join(KINDS)}"
     )

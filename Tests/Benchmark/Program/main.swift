@@ -1,0 +1,51 @@
+// Usage: Benchmark inputs FOLDER            writes a token, its keys and an executable file of 1 MiB for each work and for its peers
+//        Benchmark WORK FOLDER              reads lines with a count, does the work that often, and answers each with a line of
+//                                           the nanoseconds and the nanoseconds of processor time that all took
+//
+// Every result is compared with the right one. A wrong one ends the program with exit status 2.
+
+import Glibc
+
+let arguments = CommandLine.arguments
+guard arguments.count == 3 else { stop("usage: Benchmark (inputs | WORK) FOLDER") }
+do {
+  if arguments[1] == "inputs" {
+    try Inputs.write(to: arguments[2])
+  } else {
+    try serve(try makeWork(arguments[1], Inputs(in: arguments[2])))
+  }
+} catch {
+  stop("\(arguments[1]): \(error)")
+}
+
+/// Answers each count with the time that so many repetitions take. The first repetition is not timed: it fills caches.
+func serve(_ work: () throws -> Bool) throws {
+  guard try work() else { stop("a result is wrong") }
+  while let line = readLine() {
+    guard let count = Int(line), count > 0 else { stop("a count is expected") }
+    let (start, used) = (nanoseconds(CLOCK_MONOTONIC), nanoseconds(CLOCK_PROCESS_CPUTIME_ID))
+    let wrong = try repeatMeasured(count, work)
+    print(nanoseconds(CLOCK_MONOTONIC) - start, nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - used)
+    fflush(nil)
+    guard wrong == 0 else { stop("\(wrong) of \(count) results are wrong") }
+  }
+}
+
+/// Does the work that often, and returns how many results were wrong. callgrind counts only within this function.
+@inline(never)
+func repeatMeasured(_ count: Int, _ work: () throws -> Bool) throws -> Int {
+  var wrong = 0
+  for _ in 0..<count where try !work() { wrong += 1 }
+  return wrong
+}
+
+func nanoseconds(_ clock: clockid_t) -> UInt64 {
+  var time = timespec()
+  unsafe clock_gettime(clock, &time)
+  return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+func stop(_ reason: String) -> Never {
+  print("error \(reason)")
+  exit(2)
+}
