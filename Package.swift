@@ -389,7 +389,9 @@ let package = Package(
       swiftSettings: strict),
     .executableTarget(
       name: "Benchmark",
-      dependencies: ["HoldfastCore", "HoldfastMeasurement", "HoldfastOpenSSL", "TestSupport"],
+      dependencies: [
+        "HoldfastCore", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastTransport", "TestSupport",
+      ],
       path: "Tests/Benchmark/Program", swiftSettings: strict),
     .executableTarget(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),

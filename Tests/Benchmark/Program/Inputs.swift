@@ -22,7 +22,7 @@ struct Inputs {
   init(in folder: String) throws {
     self.folder = folder
     token = try readFile(folder + "/token")
-    issuer = fixed(try readFile(folder + "/issuer"))
+    issuer = fixed(try readFile(folder + "/issuer.point"))
   }
 
   /// The executable file that is measured; its first bytes are the header of an ELF program.
@@ -30,14 +30,17 @@ struct Inputs {
 
   static func deviceKey() throws -> P256PrivateKey { try P256PrivateKey(scalar: secret(deviceScalar)) }
 
+  static func issuerKey() throws -> TestIssuer { try TestIssuer(scalar: [UInt8](repeating: 0x17, count: 32)) }
+
   /// Writes the files: keys as scalar and points, the token, its claims, and executable files of 1 and 64 MiB.
   static func write(to folder: String) throws {
     let key = try deviceKey()
-    let issuer = try TestIssuer(scalar: [UInt8](repeating: 0x17, count: 32))
+    let issuer = try issuerKey()
     let token = try issuer.token(claims, to: key.publicPoint)
     try save(token, folder + "/token")
-    try save(Array(issuer.point), folder + "/issuer")
-    try save(Array(key.publicPoint), folder + "/device")
+    try save(Array(issuer.point), folder + "/issuer.point")
+    try save(Array(key.publicPoint), folder + "/device.point")
+    try save([UInt8](repeating: 0x17, count: 32), folder + "/issuer-scalar")
     try save(deviceScalar, folder + "/scalar")
     try save(claims.encoded(), folder + "/claims")
     var header: [UInt8] =

@@ -54,14 +54,27 @@ final class RoundWork {
     return respond() && session.outgoing.array == expected
   }
 
+  /// M1 of a round.
+  func challenged() throws -> [UInt8] {
+    try session.makeChallenge()
+    return session.challenge.array
+  }
+
+  /// M3 to an M2.
+  func answered(_ answer: [UInt8]) -> [UInt8] {
+    store.rounds.removeAll(keepingCapacity: true)
+    _ = session.respond(to: answer.span, waitedMilliseconds: 0, actuator: &lock)
+    return session.outgoing.array
+  }
+
   private func respond() -> Bool {
     let answer = answer
     return session.respond(to: answer.span, waitedMilliseconds: 0, actuator: &lock).status == .accepted
   }
 }
 
-/// A round of the preparation that was not accepted.
-private struct RoundDenied: Error {}
+/// A round that was not accepted, or whose messages could not be moved.
+struct RoundDenied: Error {}
 
 /// An actuator that answers every command with `unlocked`, and remembers none.
 private struct OpeningLock: Actuator {

@@ -9,22 +9,27 @@ struct UnknownWork: Error {}
 /// Returns one repetition of the named work, which returns whether its result is right.
 func makeWork(_ name: String, _ inputs: Inputs) throws -> () throws -> Bool {
   switch name {
-  case "token": return try TokenWork(inputs).perform
+  case "token": return try TokenWork(inputs, .cose).perform
+  case "jose": return try TokenWork(inputs, .jose).perform
   case "proof": return try proofWork()
   case "round": return try RoundWork(inputs).perform
+  case "first-round": return try FirstRoundWork(inputs).perform
   case "measure": return try measureWork(inputs.executable)
   case "measure-large": return try measureWork(inputs.folder + "/large")
   case "process": return processWork()
   case "hotp": return hotpWork()
   case "totp": return totpWork()
   case "ocra": return try ocraWork()
-  default: throw UnknownWork()
+  default:
+    guard name.hasPrefix("measure:") else { throw UnknownWork() }
+    return try measureWork(String(name.dropFirst(8)))
   }
 }
 
 /// A whole token, opened and verified: ECDH, AES-GCM, ES256 and its claims.
 final class TokenWork {
-  private let inputs: Inputs
+  private let token: [UInt8]
+  private let encoding: TokenEncoding
   private let integrity: [UInt8]
   private let keyID: KeyID
   private var key: P256PrivateKey
@@ -33,8 +38,9 @@ final class TokenWork {
   private var verified = AuthenticatedToken()
   private var cryptography = OpenSSLCryptography()
 
-  init(_ inputs: Inputs) throws {
-    self.inputs = inputs
+  init(_ inputs: Inputs, _ encoding: TokenEncoding) throws {
+    token = encoding == .cose ? inputs.token : try readFile(inputs.folder + "/token.jose")
+    self.encoding = encoding
     integrity = Inputs.claims.integrity
     key = try Inputs.deviceKey()
     keyID = try HoldfastCore.keyID(of: key.publicPoint, using: &cryptography)
@@ -42,9 +48,9 @@ final class TokenWork {
   }
 
   func perform() throws -> Bool {
-    let (token, expected) = (inputs.token, integrity)
+    let (token, expected) = (token, integrity)
     try opener.open(
-      token.span, encoding: .cose, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false,
+      token.span, encoding: encoding, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false,
       acceptsMAC: false, using: &cryptography, into: &verified)
     return verified.claims.integrity.withBytes { constantTimeEqual($0, expected.span) }
   }

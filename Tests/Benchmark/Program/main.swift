@@ -1,4 +1,4 @@
-// Usage: Benchmark inputs FOLDER            writes a token, its keys and an executable file of 1 MiB for each work and for its peers
+// Usage: Benchmark inputs FOLDER            writes a token, its keys and an executable file of 1 MiB for the works and their peers
 //        Benchmark WORK FOLDER              reads lines with a count, does the work that often, and answers each with a line of
 //                                           the nanoseconds and the nanoseconds of processor time that all took
 //
@@ -11,6 +11,9 @@ guard arguments.count == 3 else { stop("usage: Benchmark (inputs | WORK) FOLDER"
 do {
   if arguments[1] == "inputs" {
     try Inputs.write(to: arguments[2])
+  } else if let count = Int(arguments[1].drop(while: { !$0.isNumber })), arguments[1].hasPrefix("served-") {
+    let work = try ServedWork(Inputs(in: arguments[2]), proverCount: count)
+    try serve(work.perform)
   } else {
     try serve(try makeWork(arguments[1], Inputs(in: arguments[2])))
   }
@@ -18,13 +21,18 @@ do {
   stop("\(arguments[1]): \(error)")
 }
 
-/// Answers each count with the time that so many repetitions take. The first repetition is not timed: it fills caches.
+/// Answers each count as the other does, for a work that is repeated one by one.
 func serve(_ work: () throws -> Bool) throws {
-  guard try work() else { stop("a result is wrong") }
+  try serve { count in try repeatMeasured(count, work) }
+}
+
+/// Answers each count with the time that so many repetitions take. The first repetition is not timed: it fills caches.
+func serve(_ work: (Int) throws -> Int) throws {
+  guard try work(1) == 0 else { stop("a result is wrong") }
   while let line = readLine() {
     guard let count = Int(line), count > 0 else { stop("a count is expected") }
     let (start, used) = (nanoseconds(CLOCK_MONOTONIC), nanoseconds(CLOCK_PROCESS_CPUTIME_ID))
-    let wrong = try repeatMeasured(count, work)
+    let wrong = try work(count)
     print(nanoseconds(CLOCK_MONOTONIC) - start, nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - used)
     fflush(nil)
     guard wrong == 0 else { stop("\(wrong) of \(count) results are wrong") }

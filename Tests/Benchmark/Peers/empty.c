@@ -1,0 +1,3 @@
+// The least that a program takes.
+
+int main(void) { return 0; }

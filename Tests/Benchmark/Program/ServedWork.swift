@@ -1,0 +1,72 @@
+import HoldfastCore
+import HoldfastLinux
+import HoldfastTransport
+import Synchronization
+import TestSupport
+
+/// A number of provers that ask a served device at once, each on its connection and with its token. A repetition is one remembered
+/// round of each of them.
+///
+/// The folder has `served`, the device's id and the public point of its key. The device is served at `served.socket`, and trusts the
+/// issuer of the tokens.
+final class ServedWork {
+  private final class Peer {
+    private let prover: TestProver
+    private let connection: Connection
+    private static let patienceMilliseconds = 60_000
+
+    init(_ prover: TestProver, at endpoint: Endpoint) throws {
+      self.prover = prover
+      connection = try Connection.connect(to: endpoint, timeoutMilliseconds: Self.patienceMilliseconds)
+    }
+
+    /// A round, which the device must accept.
+    func round(_ flaws: Flaws) throws {
+      let answer = try prover.answer(try receive(), command: "status", flaws: flaws)
+      try connection.send(answer.message.span, timeoutMilliseconds: Self.patienceMilliseconds)
+      guard try prover.open(try receive(), after: answer).status == .accepted else { throw RoundDenied() }
+    }
+
+    private func receive() throws -> [UInt8] {
+      var buffer = [UInt8](repeating: 0, count: 4096)
+      var span = buffer.mutableSpan
+      let count = try connection.receive(
+        into: &span, firstByteWithin: Self.patienceMilliseconds, wholeWithin: Self.patienceMilliseconds)
+      return Array(buffer[..<count])
+    }
+  }
+
+  private let endpoint: Endpoint
+  private let provers: [(claims: TestClaims, token: [UInt8])]
+  private var isKnown = false
+
+  init(_ inputs: Inputs, proverCount: Int) throws {
+    endpoint = try Endpoint(parsing: "unix:\(inputs.folder)/served.socket")
+    let served = try readFile(inputs.folder + "/served")
+    let issuer = try Inputs.issuerKey()
+    let now = SystemClock().unixSeconds() ?? 0
+    provers = try (0..<proverCount).map { number in
+      var claims = TestClaims(for: fixed(Array(served[..<16])))
+      (claims.issuedAt, claims.expires) = (now, now + 86_400)
+      claims.tokenID = TokenID(filledWith: UInt8(number))
+      return (claims, try issuer.token(claims, to: fixed(Array(served[16...]))))
+    }
+  }
+
+  /// Lets each prover run that many rounds, all at once, and returns how many failed.
+  func perform(_ count: Int) throws -> Int {
+    let failed = Atomic(0)
+    let flaws: Flaws = isKnown ? .asReference : []
+    isKnown = true
+    let threads = try provers.map { [endpoint] (claims, token) in
+      try Thread {
+        do {
+          let peer = try Peer(TestProver(claims, token: token), at: endpoint)
+          for _ in 0..<count { try peer.round(flaws) }
+        } catch { failed.add(1, ordering: .relaxed) }
+      }
+    }
+    for thread in threads { thread.join() }
+    return failed.load(ordering: .relaxed)
+  }
+}

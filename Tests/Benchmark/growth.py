@@ -1,0 +1,2 @@
+def measure(scene, quick):
+    return []

@@ -1,0 +1,144 @@
+"""What is timed: programs that repeat a work on request and programs that are started anew each time; and where they come from."""
+
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / ".build/benchmark"
+# pip installs these below .build, with what they depend on.
+PYTHON_PEERS = ["pyotp==2.12.1", "joserfc==1.8.0", "jwcrypto==1.6.1", "pycose==1.1.0", "cbor2==5.6.5"]
+PYTHON = "/usr/bin/python3"
+C_PEERS = {
+    "reference": ["-lcrypto"],
+    "tls": ["-lssl", "-lcrypto"],
+    "liboath": ["-loath"],
+    "libjose": ["-ljose", "-ljansson"],
+    "sync": [],
+    "empty": [],
+}
+SECONDS = 120
+
+
+class Unavailable(Exception):
+    """A peer that cannot be had here, and why."""
+
+
+class Wrong(Exception):
+    """A program gave no answer, or a wrong one."""
+
+
+class Worker:
+    """A program that does a work as often as a line says, and answers with the time (worker.h)."""
+
+    def __init__(self, words, by_processor=True, **environment):
+        self.words, self.by_processor, self.environment = words, by_processor, os.environ | environment
+        self.process, self.count = None, 1
+
+    def start(self, nanoseconds):
+        """Starts the program, and finds the number of repetitions that take about that long."""
+        self.process = subprocess.Popen(
+            list(map(str, self.words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.environment
+        )
+        while (whole := self.repeat()) < nanoseconds / 4:
+            self.count = min(self.count * 10, int(self.count * nanoseconds / whole) + 1)
+        self.count = max(1, int(self.count * nanoseconds / whole))
+
+    def repeat(self):
+        self.process.stdin.write(f"{self.count}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().split()
+        if len(answer) != 2 or not all(word.isdigit() for word in answer):
+            raise Wrong(f"{self.words}: {' '.join(answer) or 'no answer'}")
+        self.whole, self.processor = map(int, answer)
+        return self.whole
+
+    def sample(self):
+        """The nanoseconds of one repetition."""
+        self.repeat()
+        return (self.processor if self.by_processor else self.whole) / self.count
+
+    def close(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait(SECONDS)
+            self.process.stdout.close()
+
+
+class Command:
+    """Programs that are run one after the other from start to exit. `check` judges what the last one printed."""
+
+    def __init__(self, *commands, check=lambda output: True, minus=lambda output: 0, repetitions=1, **options):
+        self.commands, self.check, self.minus, self.repetitions = commands, check, minus, repetitions
+        self.options = options
+
+    def start(self, nanoseconds):
+        self.sample()
+
+    def sample(self):
+        """The nanoseconds from start to exit, less those that `minus` finds in the output."""
+        whole = 0
+        for _ in range(self.repetitions):
+            start = time.perf_counter_ns()
+            for words in self.commands:
+                done = subprocess.run(list(map(str, words)), capture_output=True, **self.options)
+                if done.returncode != 0:
+                    raise Wrong(f"{words}: {done.stderr.decode()[-300:]}")
+            whole += time.perf_counter_ns() - start
+            if not self.check(done.stdout):
+                raise Wrong(f"{words}: {done.stdout.decode()[-300:]}")
+            whole -= self.minus(done.stdout)
+        return whole / self.repetitions
+
+    def close(self):
+        pass
+
+
+def compiled(name):
+    """The peer in C of that name, compiled."""
+    program = BUILD / name
+    BUILD.mkdir(parents=True, exist_ok=True)
+    compiler = shutil.which("cc") or "clang"
+    source = HERE / "Peers" / f"{name}.c"
+    words = [compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wno-unused-function", "-o", program, source]
+    done = subprocess.run([*words, *C_PEERS[name]], capture_output=True, text=True, timeout=SECONDS)
+    if done.returncode != 0:
+        raise Unavailable(f"{name} cannot be compiled: {done.stderr.splitlines()[-1]}")
+    return program
+
+
+def python_packages():
+    """The folder with the peers in Python."""
+    folder = BUILD / "python"
+    marker = folder / "installed"
+    if not marker.exists() or marker.read_text().split() != PYTHON_PEERS:
+        shutil.rmtree(folder, ignore_errors=True)
+        words = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"]
+        done = subprocess.run([*words, "--target", folder, *PYTHON_PEERS], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Unavailable(f"pip cannot install {', '.join(PYTHON_PEERS)}")
+        marker.write_text("\n".join(PYTHON_PEERS))
+    return folder
+
+
+def python_peer(library, work, folder):
+    program = HERE / "Peers/python_peer.py"
+    return Worker([PYTHON, program, library, work, folder], PYTHONPATH=str(python_packages()))
+
+
+def tool(name):
+    """The path of a program that a Debian package brings."""
+    path = shutil.which(name)
+    if path is None:
+        raise Unavailable(f"there is no {name}")
+    return path
+
+
+def allow_many_files():
+    """As many open files as this user may have: 64 provers are 128 of them."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

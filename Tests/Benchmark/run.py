@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""Measures Holdfast next to its peers, in one run, and writes the figures and pictures of docs/performance.md.
+
+usage: run.py [--holdfast PROGRAM] [--program Benchmark] [--charts bench-charts] [--quick] [--only TEXT] [--write]
+
+Each round times Holdfast and each peer of a row, one right after the other, so that other work meets all of them. A time is the
+processor's where a work has one thread and no I/O. Every result is checked while it is timed.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+import document
+import growth
+import peers
+import rows
+from scene import Scene
+from spread import ratio, spread
+
+ROUNDS, QUICK_ROUNDS = 15, 3
+# What one sample of a worker takes.
+NANOSECONDS, QUICK_NANOSECONDS = 40_000_000, 10_000_000
+
+
+class Timed:
+    """A row with its samples, by peer; Holdfast's are those of the name None."""
+
+    def __init__(self, row):
+        self.row, self.samples, self.absent = row, {}, []
+
+    def measure(self, scene, rounds, nanoseconds):
+        with contextlib.ExitStack() as stack:
+            workers = {None: self.begin(stack, self.row.make, nanoseconds)}
+            scene.measured = workers[None]
+            for peer in self.row.peers:
+                try:
+                    workers[peer.name] = self.begin(stack, peer.make, nanoseconds)
+                except (peers.Unavailable, peers.Wrong) as reason:
+                    self.absent.append((peer.name, str(reason)))
+            self.samples = {name: [] for name in workers}
+            for number in range(rounds):
+                # Each is first and last equally often.
+                order = list(workers.items())
+                for name, worker in order if number % 2 == 0 else reversed(order):
+                    each = self.row.each if name is None else 1
+                    self.samples[name].append(worker.sample() / each)
+
+    @staticmethod
+    def begin(stack, make, nanoseconds):
+        worker = make()
+        stack.callback(worker.close)
+        worker.start(nanoseconds)
+        return worker
+
+    @property
+    def ours(self):
+        return spread(self.samples[None])
+
+    def compared(self):
+        """Each peer that was there, with its spread, and that of the ratio."""
+        for peer in self.row.peers:
+            if theirs := self.samples.get(peer.name):
+                yield peer, spread(theirs), ratio(self.samples[None], theirs)
+
+
+def main():
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--holdfast", type=pathlib.Path, default=peers.ROOT / ".build/release/holdfast")
+    parser.add_argument("--program", type=pathlib.Path, default=peers.ROOT / ".build/release/Benchmark")
+    parser.add_argument("--charts", type=pathlib.Path, default=peers.ROOT / ".build/release/bench-charts")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the rounds, and smaller growth")
+    parser.add_argument("--only", default="", help="the rows whose names contain this text; nothing is written then")
+    parser.add_argument("--write", action="store_true", help="write the figures and pictures into docs")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    peers.allow_many_files()
+    peers.BUILD.mkdir(parents=True, exist_ok=True)
+    # Not in memory: durable rounds need a disk.
+    folder = tempfile.mkdtemp(prefix="b", dir=peers.BUILD)
+    scene = Scene(options.holdfast.resolve(), options.program.resolve(), folder)
+    began = time.monotonic()
+    try:
+        scene.prepare()
+        timed = []
+        for row in rows.rows(scene):
+            if options.only in row.name:
+                timed.append(Timed(row))
+                timed[-1].measure(
+                    scene,
+                    QUICK_ROUNDS if options.quick else ROUNDS,
+                    QUICK_NANOSECONDS if options.quick else NANOSECONDS,
+                )
+                document.show(timed[-1])
+        curves = growth.measure(scene, options.quick) if not options.only else []
+    finally:
+        scene.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"{time.monotonic() - began:.0f} s")
+    if options.write and not options.only:
+        document.write(timed, curves, options.charts.resolve(), options.quick)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
