@@ -232,8 +232,18 @@ test: packages database-packages ## Build and check everything; ONLY="text" sele
 	@$(MAKE) --no-print-directory $(SCHEMATHESIS) || true
 	@ONLY="$(ONLY)" Tests/run
 
-bench: build ## Measure the latency of a proof against the 100 ms budget.
+# The works are compiled as the program is. Their support imports Foundation, and they have therefore a separate build folder.
+BENCH = .build-bench
+BENCH_PACKAGES = gcc libssl-dev liboath-dev libjose-dev oathtool openssl swtpm tpm2-tools python3-cryptography python3-pip
+QUICK =
+bench: build ## Measure proofs, then Holdfast next to its peers, and write docs/performance.md; QUICK=1 writes nothing.
+	@Tests/install-packages $(BENCH_PACKAGES)
+	@$(SWIFT) build --quiet --configuration release --scratch-path $(BENCH) --static-swift-stdlib -Xswiftc -static-stdlib \
+	  -Xswiftc -use-ld=lld -Xswiftc -Osize -Xlinker -s --product Benchmark
+	@$(SWIFT) build --quiet --configuration release --scratch-path $(BENCH) --static-swift-stdlib -Xswiftc -static-stdlib \
+	  -Xswiftc -use-ld=lld -Xswiftc -Osize -Xlinker -s --product bench-charts
 	@.build/release/holdfast bench latency
+	@/usr/bin/python3 Tests/Benchmark/run.py $(if $(QUICK),--quick,--write)
 
 soak: packages database-packages ## Run a million rounds, and check that memory, threads and descriptors do not grow.
 	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release \
@@ -280,4 +290,4 @@ database-packages: # Install what only HoldfastDatabase needs.
 	@Tests/install-packages $(DATABASE_PACKAGES)
 
 clean: ## Remove the build results.
-	@rm -rf .build .build-embedded .build-examples .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl
+	@rm -rf .build .build-bench .build-embedded .build-examples .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl

@@ -390,7 +390,8 @@ let package = Package(
     .executableTarget(
       name: "Benchmark",
       dependencies: [
-        "HoldfastCore", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastTransport", "TestSupport",
+        "HoldfastCore", "HoldfastDevice", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastStorage",
+        "HoldfastTransport", "TestSupport",
       ],
       path: "Tests/Benchmark/Program", swiftSettings: strict),
     .executableTarget(

@@ -1,5 +1,25 @@
 """The table of docs/performance.md, its pictures, and the same on a terminal."""
 
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import tempfile
+
+import peers
+
+PAGE = peers.ROOT / "docs/performance.md"
+PICTURES = peers.ROOT / "docs/pictures"
+BEGIN, END = "<!-- Written by make bench. -->\n", "<!-- End of what make bench wrote. -->\n"
+BOARD = peers.ROOT / "Tests/Firmware/reached.json"
+BOARD_ROWS = {
+    "first token, COSE_Sign1": 5_000_000,
+    "first token, COSE_Mac0": 2_500_000,
+    "a round with a remembered token": 135_000,
+}
+MEGAHERTZ = 64
 UNITS = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")]
 
 
@@ -8,21 +28,125 @@ def duration(nanoseconds):
     return f"{nanoseconds / size:.3g} {unit}"
 
 
+def times(value):
+    return f"{value:.4f}" if value < 0.01 else f"{value:.3f}" if value < 0.1 else f"{value:.2f}"
+
+
+def judged(value, most, text):
+    if most is None:
+        return ""
+    return f"{text(most)}, {'met' if value <= most else 'not met'}"
+
+
 def show(timed):
     """Prints a row as soon as it is measured."""
     row = timed.row
-    print(f"{row.name}: {duration(timed.ours.middle)}" + judged(timed.ours.middle, row.most, duration), flush=True)
+    print(f"{row.name}: {duration(timed.ours.middle)}  {judged(timed.ours.middle, row.most, duration)}", flush=True)
     for peer, theirs, found in timed.compared():
         print(
-            f"  {peer.name}: {duration(theirs.middle)}; {found.middle:.3g} times ({found.low:.3g} to {found.high:.3g})"
-            + judged(found.middle, peer.most, lambda most: f"{most:g}"),
+            f"  {peer.name}: {duration(theirs.middle)}; {times(found.middle)} times ({times(found.low)} to "
+            f"{times(found.high)})  {judged(found.middle, peer.most, times)}",
             flush=True,
         )
     for name, reason in timed.absent:
         print(f"  {name}: skipped, {reason}", flush=True)
 
 
-def judged(value, most, text):
-    if most is None:
-        return ""
-    return f", at most {text(most)}: {'met' if value <= most else 'not met'}"
+def table(all_timed):
+    """The rows of the table: one for each work and peer."""
+    for timed in all_timed:
+        row, ours = timed.row, duration(timed.ours.middle)
+        compared = list(timed.compared())
+        if not compared or row.most is not None:
+            yield f"| {row.name} | {ours} | | | | {judged(timed.ours.middle, row.most, duration)} |"
+        for peer, theirs, found in compared:
+            yield (
+                f"| {row.name} | {ours} | {peer.name} | {duration(theirs.middle)} | {times(found.middle)} "
+                f"({times(found.low)} to {times(found.high)}) | {judged(found.middle, peer.most, times)} |"
+            )
+        for name, reason in timed.absent:
+            yield f"| {row.name} | {ours} | {name} | skipped: {reason} | | |"
+
+
+def board():
+    """The same of the board: instructions, as `make firmware-report` counts them."""
+    reached = json.loads(BOARD.read_text())
+    for name, most in BOARD_ROWS.items():
+        taken = reached[name]
+        yield (
+            f"| on the board: {name} | {taken:,} instructions, {taken / MEGAHERTZ / 1000:.3g} ms at {MEGAHERTZ} MHz | | | | "
+            f"{judged(taken, most, lambda most: f'{most:,}')} |"
+        )
+
+
+def machine():
+    model = next(
+        (
+            line.split(":")[1].strip()
+            for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.machine(),
+    )
+    version = subprocess.run(["openssl", "version"], capture_output=True, text=True).stdout.split()
+    return f"{os.cpu_count()} processors ({model}), Linux {platform.release().split('-')[0]}, OpenSSL {version[1]}"
+
+
+def draw(charts, name, chart):
+    """Draws a chart, by the tool of the pictures."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(chart, file)
+        file.flush()
+        peers.run([charts, file.name, PICTURES / f"{name}.svg"])
+
+
+def bars(all_timed):
+    """The targets that are ratios: each as a part of what it may be, so that 1 is the limit of all of them."""
+    found = []
+    for timed in all_timed:
+        for peer, _, ratio in timed.compared():
+            if peer.most is not None:
+                name = f"{timed.row.name.replace('`', '')}, to {peer.name}"
+                low, middle, high = (round(value / peer.most, 4) for value in (ratio.low, ratio.middle, ratio.high))
+                found.append({"name": name, "value": middle, "low": low, "high": high, "limit": 1})
+    return {
+        "kind": "bars",
+        "title": "Ratios to peers, as parts of their targets",
+        "unit": "of the target",
+        "bars": found,
+    }
+
+
+def curves(growth):
+    series = [
+        {"name": name, "points": [[size, round(time / 1000, 3)] for size, time in points]}
+        for name, points in growth.series.items()
+    ]
+    x, y = {"label": growth.label, "log": True}, {"label": "microseconds", "log": True}
+    return {"kind": "curves", "title": growth.title, "x": x, "y": y, "series": series}
+
+
+def write(all_timed, growths, charts, load):
+    """Replaces what an earlier run wrote into the page, and draws the pictures."""
+    text = PAGE.read_text()
+    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    today = datetime.datetime.now(datetime.UTC).date()
+    lines = [
+        "",
+        f"`make bench`, {today}, on {machine()}. Other work when it began: a load average of {load:.1f}.",
+        "",
+        "| work | Holdfast | peer | takes | Holdfast / peer (quartiles) | target: at most |",
+        "| --- | --- | --- | --- | --- | --- |",
+        *table(all_timed),
+        *board(),
+        "",
+        "![Ratios to peers, as parts of their targets](pictures/bench-targets.svg)",
+        "",
+        *(f"![{growth.title}](pictures/bench-{growth.name}.svg)" for growth in growths),
+        "",
+    ]
+    draw(charts, "bench-targets", bars(all_timed))
+    for growth in growths:
+        draw(charts, f"bench-{growth.name}", curves(growth))
+    PAGE.write_text(text[:start] + "\n".join(lines) + "\n" + text[end:])

@@ -70,9 +70,12 @@ class Worker:
 
 
 class Command:
-    """Programs that are run one after the other from start to exit. `check` judges what the last one printed."""
+    """Programs that are run one after the other, each from its start to its exit. `check` judges the output of the last one.
 
-    def __init__(self, *commands, check=lambda output: True, minus=lambda output: 0, repetitions=1, **options):
+    The time is the processor's, except with `minus`: a part of the time of the clock, by the output, that does not count.
+    """
+
+    def __init__(self, *commands, check=lambda output: True, minus=None, repetitions=1, **options):
         self.commands, self.check, self.minus, self.repetitions = commands, check, minus, repetitions
         self.options = options
 
@@ -80,22 +83,35 @@ class Command:
         self.sample()
 
     def sample(self):
-        """The nanoseconds from start to exit, less those that `minus` finds in the output."""
-        whole = 0
-        for _ in range(self.repetitions):
-            start = time.perf_counter_ns()
-            for words in self.commands:
-                done = subprocess.run(list(map(str, words)), capture_output=True, **self.options)
-                if done.returncode != 0:
-                    raise Wrong(f"{words}: {done.stderr.decode()[-300:]}")
-            whole += time.perf_counter_ns() - start
-            if not self.check(done.stdout):
-                raise Wrong(f"{words}: {done.stdout.decode()[-300:]}")
-            whole -= self.minus(done.stdout)
-        return whole / self.repetitions
+        """The nanoseconds of one run of all."""
+        return sum(self.once() for _ in range(self.repetitions)) / self.repetitions
+
+    def once(self):
+        start, used = time.perf_counter_ns(), processor_nanoseconds()
+        for words in self.commands:
+            done = subprocess.run(list(map(str, words)), capture_output=True, **self.options)
+            if done.returncode != 0:
+                raise Wrong(f"{words}: {done.stderr.decode()[-300:]}")
+        whole, processor = time.perf_counter_ns() - start, processor_nanoseconds() - used
+        if not self.check(done.stdout):
+            raise Wrong(f"{words}: {done.stdout.decode()[-300:]}")
+        return processor if self.minus is None else whole - self.minus(done.stdout)
 
     def close(self):
         pass
+
+
+def processor_nanoseconds():
+    """The processor time of the programs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((used.ru_utime + used.ru_stime) * 1e9)
+
+
+def run(words):
+    """Runs a program that must succeed."""
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=SECONDS)
+    if done.returncode != 0:
+        raise Wrong(f"{words[0]}: {done.stderr[-300:]}")
 
 
 def compiled(name):
@@ -117,7 +133,16 @@ def python_packages():
     marker = folder / "installed"
     if not marker.exists() or marker.read_text().split() != PYTHON_PEERS:
         shutil.rmtree(folder, ignore_errors=True)
-        words = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action", "ignore"]
+        words = [
+            PYTHON,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--root-user-action",
+            "ignore",
+        ]
         done = subprocess.run([*words, "--target", folder, *PYTHON_PEERS], capture_output=True, text=True)
         if done.returncode != 0:
             raise Unavailable(f"pip cannot install {', '.join(PYTHON_PEERS)}")

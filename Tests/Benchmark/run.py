@@ -9,6 +9,7 @@ processor's where a work has one thread and no I/O. Every result is checked whil
 
 import argparse
 import contextlib
+import os
 import pathlib
 import shutil
 import signal
@@ -72,10 +73,12 @@ class Timed:
 def main():
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--holdfast", type=pathlib.Path, default=peers.ROOT / ".build/release/holdfast")
-    parser.add_argument("--program", type=pathlib.Path, default=peers.ROOT / ".build/release/Benchmark")
-    parser.add_argument("--charts", type=pathlib.Path, default=peers.ROOT / ".build/release/bench-charts")
+    parser.add_argument("--program", type=pathlib.Path, default=peers.ROOT / ".build-bench/release/Benchmark")
+    parser.add_argument("--charts", type=pathlib.Path, default=peers.ROOT / ".build-bench/release/bench-charts")
     parser.add_argument("--quick", action="store_true", help="a fifth of the rounds, and smaller growth")
-    parser.add_argument("--only", default="", help="the rows whose names contain this text; nothing is written then")
+    parser.add_argument(
+        "--only", default="", help="the rows whose names contain this text, or `growth`; nothing is written then"
+    )
     parser.add_argument("--write", action="store_true", help="write the figures and pictures into docs")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -84,7 +87,7 @@ def main():
     # Not in memory: durable rounds need a disk.
     folder = tempfile.mkdtemp(prefix="b", dir=peers.BUILD)
     scene = Scene(options.holdfast.resolve(), options.program.resolve(), folder)
-    began = time.monotonic()
+    began, load = time.monotonic(), os.getloadavg()[0]
     try:
         scene.prepare()
         timed = []
@@ -97,13 +100,13 @@ def main():
                     QUICK_NANOSECONDS if options.quick else NANOSECONDS,
                 )
                 document.show(timed[-1])
-        curves = growth.measure(scene, options.quick) if not options.only else []
+        curves = growth.measure(scene, options.quick) if options.only in ("", "growth") else []
     finally:
         scene.close()
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{time.monotonic() - began:.0f} s")
     if options.write and not options.only:
-        document.write(timed, curves, options.charts.resolve(), options.quick)
+        document.write(timed, curves, options.charts.resolve(), load)
     return 0
 
 

@@ -1,19 +1,24 @@
 """What the works need: inputs in a folder, a device that is served, a prover that is enrolled for it, and a TPM with a key."""
 
+import contextlib
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import time
 
 import peers
 
 sys.path[:0] = [str(peers.ROOT / "Tests/Interop")]
 
-from devices import LinuxDevice  # noqa: E402
-from holdfast_peer import base64strict, claims, jose  # noqa: E402
-from holdfast_peer.keys import PrivateKey, jwk  # noqa: E402
-from holdfast_peer.software_tpm import SoftwareTPM  # noqa: E402
+from devices import LinuxDevice
+from holdfast_peer import base64strict, claims, jose
+from holdfast_peer.keys import PrivateKey, jwk
+
+# Of the quoting key in the software TPM.
+KEY_HANDLE = "0x81010002"
 
 
 class Scene:
@@ -38,13 +43,11 @@ class Scene:
 
     def make_token(self):
         """The same token in JOSE, by the independent peer, and the keys as other libraries take them."""
-        device, issuer = (
-            PrivateKey((self.folder / name).read_bytes()) for name in ("scalar", "issuer-scalar")
-        )
+        device, issuer = (PrivateKey((self.folder / name).read_bytes()) for name in ("scalar", "issuer-scalar"))
         members = claims.from_cbor((self.folder / "claims").read_bytes())
         token = jose.seal(members, issuer, device.point, PrivateKey(), os.urandom(12))
         (self.folder / "token.jose").write_bytes(token)
-        (self.folder / "integrity").write_text(base64strict.url_encode(members["integrity"]))
+        (self.folder / "integrity").write_text(base64strict.encode(members["integrity"]))
         (self.folder / "issuer.jwk").write_text(json.dumps(jwk(issuer.point)))
         private = {**jwk(device.point), "d": base64strict.url_encode(device.scalar)}
         (self.folder / "device.jwk").write_text(json.dumps(private))
@@ -68,36 +71,71 @@ class Scene:
             repetitions=3,
         )
 
-    def quote(self):
+    def start_tpm(self):
+        """Starts a software TPM, and returns its address for tpm2-tools, which use two neighbouring ports."""
+        state = self.folder / "tpm"
+        state.mkdir()
+        for port in range(24000, 24100, 2):
+            words = [peers.tool("swtpm"), "socket", "--tpm2", "--tpmstate", f"dir={state}"]
+            words += ["--server", f"type=tcp,port={port}", "--ctrl", f"type=tcp,port={port + 1}"]
+            self.tpm = subprocess.Popen([*words, "--flags", "not-need-init,startup-clear"], stderr=subprocess.DEVNULL)
+            for _ in range(50):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port + 1)):
+                    return f"swtpm:port={port}"
+                if self.tpm.poll() is not None:
+                    break
+                time.sleep(0.02)
+        raise peers.Unavailable("swtpm does not start")
+
+    def quote(self, **options):
         """A quote of a software TPM, and its check, by tpm2-tools."""
-        for name in ("swtpm", "tpm2_createprimary", "tpm2_quote", "tpm2_checkquote"):
+        for name in ("tpm2_createprimary", "tpm2_quote", "tpm2_checkquote"):
             peers.tool(name)
-        self.tpm = SoftwareTPM(self.folder / "tpm")
-        self.tpm.start()
-        # swtpm takes one connection after the other, as the tools make them.
-        environment = os.environ | {"TPM2TOOLS_TCTI": f"cmd:socat - UNIX-CONNECT:{self.tpm.path}"}
+        environment = os.environ | {"TPM2TOOLS_TCTI": self.start_tpm()}
         key, public, message, signature, registers = (
             self.folder / name for name in ("ak.ctx", "ak.pem", "quote", "signature", "registers")
         )
-        scheme = ["-G", "ecc:ecdsa", "-a", "fixedtpm|fixedparent|sensitivedataorigin|userwithauth|restricted|sign"]
+        scheme = [
+            "-G",
+            "ecc256:ecdsa-sha256:null",
+            "-a",
+            "fixedtpm|fixedparent|sensitivedataorigin|userwithauth|restricted|sign",
+        ]
         for words in (
             ["tpm2_createprimary", "-Q", "-C", "e", *scheme, "-c", key],
             ["tpm2_readpublic", "-Q", "-c", key, "-f", "pem", "-o", public],
+            # Without a resource manager, keys that are loaded stay there.
+            ["tpm2_evictcontrol", "-Q", "-C", "o", "-c", key, KEY_HANDLE],
+            ["tpm2_flushcontext", "-t"],
         ):
             done = subprocess.run(list(map(str, words)), env=environment, capture_output=True, timeout=peers.SECONDS)
             if done.returncode != 0:
                 raise peers.Unavailable(f"{words[0]}: {done.stderr.decode().splitlines()[-1]}")
         nonce = "00112233445566778899aabbccddeeff"
         return peers.Command(
-            ["tpm2_quote", "-Q", "-c", key, "-l", "sha256:0,1,2,3", "-q", nonce, "-m", message, "-s", signature]
+            ["tpm2_quote", "-Q", "-c", KEY_HANDLE, "-l", "sha256:0,1,2,3", "-q", nonce, "-m", message, "-s", signature]
             + ["-o", registers, "-g", "sha256"],
-            ["tpm2_checkquote", "-u", public, "-m", message, "-s", signature, "-f", registers, "-q", nonce, "-g", "sha256"],
+            [
+                "tpm2_checkquote",
+                "-u",
+                public,
+                "-m",
+                message,
+                "-s",
+                signature,
+                "-f",
+                registers,
+                "-q",
+                nonce,
+                "-g",
+                "sha256",
+            ],
             env=environment,
+            **options,
         )
 
     def close(self):
         self.device.close()
-        if self.tpm:
-            self.tpm.stop()
-
-
+        if self.tpm and self.tpm.poll() is None:
+            self.tpm.kill()
+            self.tpm.wait()

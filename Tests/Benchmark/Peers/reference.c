@@ -1,5 +1,5 @@
 // The limit: the same works in C with libcrypto, as fast as its interface allows. Keys and contexts are kept, hashes use the
-// low-level functions, and nothing is allocated that libcrypto does not allocate itself.
+// low-level functions, and nothing is allocated that libcrypto does not allocate itself. Secrets are wiped, as Holdfast does it.
 //
 // usage: reference WORK FOLDER
 //        reference process PID
@@ -35,13 +35,14 @@ static void begin256(HMAC256 *mac, const unsigned char *key, size_t count) {
   for (size_t index = 0; index < 64; index++) block[index] ^= 0x36 ^ 0x5c;
   SHA256_Init(&mac->outer);
   SHA256_Update(&mac->outer, block, 64);
+  explicit_bzero(block, 64);
 }
 
 static void finish256(HMAC256 *mac, unsigned char *code) {
   SHA256_Final(code, &mac->inner);
   SHA256_Update(&mac->outer, code, 32);
   SHA256_Final(code, &mac->outer);
-  memset(mac, 0, sizeof *mac);
+  explicit_bzero(mac, sizeof *mac);
 }
 
 static void hmac_sha1(const char *key, size_t count, const unsigned char *message, size_t length, unsigned char *code) {
@@ -58,6 +59,9 @@ static void hmac_sha1(const char *key, size_t count, const unsigned char *messag
   SHA1_Final(code, &inner);
   SHA1_Update(&outer, code, 20);
   SHA1_Final(code, &outer);
+  explicit_bzero(block, 64);
+  explicit_bzero(&inner, sizeof inner);
+  explicit_bzero(&outer, sizeof outer);
 }
 
 // The token: COSE_Encrypt around COSE_Sign1, decoded, decrypted, verified, its claims read.
@@ -118,6 +122,7 @@ static void derive(const unsigned char *secret, Reader recipient, unsigned char 
   SHA256_Update(&mac.inner, secret, 32);
   finish256(&mac, pseudorandom);
   begin256(&mac, pseudorandom, 32);
+  explicit_bzero(pseudorandom, 32);
   SHA256_Update(&mac.inner, start, sizeof start);
   hash_string(&mac.inner, recipient);
   SHA256_Update(&mac.inner, &one, 1);
@@ -146,9 +151,11 @@ static int open_envelope(unsigned char *plaintext, int *plaintext_count) {
       ECDH_compute_key(secret, 32, ephemeral, device, NULL) != 32)
     return 0;
   derive(secret, recipient, key);
+  explicit_bzero(secret, 32);
   int count = ciphertext.end - ciphertext.at - 16, written, ended;
-  return EVP_DecryptInit_ex2(gcm, NULL, key, iv.at, NULL) &&
-         EVP_CIPHER_CTX_ctrl(gcm, EVP_CTRL_AEAD_SET_TAG, 16, (void *)(ciphertext.end - 16)) &&
+  int result = EVP_DecryptInit_ex2(gcm, NULL, key, iv.at, NULL);
+  explicit_bzero(key, 32);
+  return result && EVP_CIPHER_CTX_ctrl(gcm, EVP_CTRL_AEAD_SET_TAG, 16, (void *)(ciphertext.end - 16)) &&
          EVP_DecryptUpdate(gcm, NULL, &written, context, sizeof context - 1) &&
          EVP_DecryptUpdate(gcm, plaintext, &written, ciphertext.at, count) &&
          EVP_DecryptFinal_ex(gcm, plaintext + written, &ended) && (*plaintext_count = count);
@@ -199,7 +206,9 @@ static int open_token(void) {
   SHA256_Update(&hash, "\x40", 1);
   hash_string(&hash, payload);
   SHA256_Final(digest, &hash);
-  return verify(signature.at, digest) && read_claims(payload);
+  int result = verify(signature.at, digest) && read_claims(payload);
+  explicit_bzero(plaintext, sizeof plaintext);
+  return result;
 }
 
 static EC_KEY *public_key(const unsigned char *point, unsigned char *id) {
@@ -246,6 +255,7 @@ static int is_code(const unsigned char *message, size_t length, int digits, cons
   int offset = mac[19] & 15;
   uint32_t number = (uint32_t)(mac[offset] & 127) << 24 | mac[offset + 1] << 16 | mac[offset + 2] << 8 | mac[offset + 3];
   for (int index = digits; index-- > 0; number /= 10) code[index] = (char)('0' + number % 10);
+  explicit_bzero(mac, 20);
   return memcmp(code, expected, (size_t)digits) == 0;
 }
 

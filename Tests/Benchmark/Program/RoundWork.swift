@@ -74,10 +74,12 @@ final class RoundWork {
 }
 
 /// A round that was not accepted, or whose messages could not be moved.
-struct RoundDenied: Error {}
+struct RoundDenied: Error {
+  var status: Status?
+}
 
 /// An actuator that answers every command with `unlocked`, and remembers none.
-private struct OpeningLock: Actuator {
+struct OpeningLock: Actuator {
   func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     let text: StaticString = "unlocked"
     do throws(EncodingFault) { try result.append(BoundedText<32>(text).bytes) } catch { throw ActuatorFailure() }

@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastMeasurement
 import HoldfastOpenSSL
@@ -21,8 +22,13 @@ func makeWork(_ name: String, _ inputs: Inputs) throws -> () throws -> Bool {
   case "totp": return totpWork()
   case "ocra": return try ocraWork()
   default:
-    guard name.hasPrefix("measure:") else { throw UnknownWork() }
-    return try measureWork(String(name.dropFirst(8)))
+    // A kind of growth, and the size.
+    let parts = name.split(separator: ":", maxSplits: 1).map(String.init)
+    guard parts.count == 2 else { throw UnknownWork() }
+    if parts[0] == "measure" { return try measureWork(inputs.folder + "/" + parts[1]) }
+    guard let count = Int(parts[1]) else { throw UnknownWork() }
+    if parts[0] == "libraries" { return try librariesWork(inputs, count: count) }
+    return try LedgerWork(inputs, parts[0], count: count).perform
   }
 }
 
@@ -100,6 +106,14 @@ private func processWork() -> () throws -> Bool {
     if first.isEmpty { first = now }
     return first.map(\.digest) == now.map(\.digest)
   }
+}
+
+/// This process, measured with that many more libraries of 64 KiB.
+private func librariesWork(_ inputs: Inputs, count: Int) throws -> () throws -> Bool {
+  for number in 0..<count {
+    guard unsafe dlopen("\(inputs.folder)/libraries/\(number).so", RTLD_NOW) != nil else { throw UnknownWork() }
+  }
+  return processWork()
 }
 
 /// One code of counter 0. Source: RFC 4226 appendix D.
