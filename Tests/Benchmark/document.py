@@ -123,7 +123,7 @@ def curves(growth):
         {"name": name, "points": [[size, round(time / 1000, 3)] for size, time in points]}
         for name, points in growth.series.items()
     ]
-    x, y = {"label": growth.label, "log": True}, {"label": "microseconds", "log": True}
+    x, y = {"label": growth.label, "log": True}, {"label": "microseconds", "log": growth.is_steep}
     return {"kind": "curves", "title": growth.title, "x": x, "y": y, "series": series}
 
 

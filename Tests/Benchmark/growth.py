@@ -8,8 +8,9 @@ import peers
 
 SAMPLES = 5
 NANOSECONDS = 20_000_000
-# Filling a ledger takes a fifth of a millisecond for each record: larger ones do not fit into the time of a run.
-LARGEST = {"bytes": 10**8, "libraries": 10**3, "entries": 10**5, "nonces": 10**5, "users": 10**4, "tokens": 10**6}
+# Filling a ledger takes a tenth of a millisecond for each record: larger ones do not fit into the time of a run. A device has at
+# most 100,000 users and remembers 4,096 tokens.
+LARGEST = {"bytes": 10**8, "libraries": 10**3, "entries": 10**5, "nonces": 10**5, "users": 10**4, "tokens": 10**5}
 QUICK_LARGEST = 10**3
 
 
@@ -20,6 +21,8 @@ class Growth:
     label: str
     # A series → the points: a size, and nanoseconds.
     series: dict[str, list[tuple[int, float]]]
+    # Whether the axis of time is logarithmic.
+    is_steep: bool = False
 
 
 def sizes(kind, quick):
@@ -45,21 +48,19 @@ def of_bytes(scene, quick):
         series["Holdfast"].append((size, median(scene.work(f"measure:{name}"))))
         series["C with libcrypto"].append((size, median(scene.reference(f"measure:{name}"))))
         (scene.folder / name).unlink()
-    return Growth("bytes", "Measuring a file, one thread", "bytes", series)
+    return Growth("bytes", "Measuring a file, one thread", "bytes", series, is_steep=True)
 
 
 def of_libraries(scene, quick):
     """The measuring of a process with that many libraries, each of 64 KiB of code."""
-    library, folder = peers.BUILD / "library.so", scene.folder / "libraries"
-    words = ["gcc", "-shared", "-fPIC", "-o", library, peers.HERE / "Peers/library.c"]
-    peers.run(words)
+    library, folder = peers.library("library"), scene.folder / "libraries"
     folder.mkdir()
     points = []
     for size in sizes("libraries", quick):
         for number in range(size):
             if not (folder / f"{number}.so").exists():
                 shutil.copyfile(library, folder / f"{number}.so")
-        points.append((size, median(scene.work(f"libraries:{size}", by_processor=False))))
+        points.append((size, median(scene.work(f"libraries:{size}"))))
     return Growth("libraries", "Measuring a process with more libraries", "libraries of 64 KiB", {"Holdfast": points})
 
 

@@ -127,6 +127,13 @@ def compiled(name):
     return program
 
 
+def library(name):
+    """The library in C of that name, compiled."""
+    path = BUILD / f"{name}.so"
+    run([shutil.which("cc") or "clang", "-O2", "-shared", "-fPIC", "-o", path, HERE / "Peers" / f"{name}.c"])
+    return path
+
+
 def python_packages():
     """The folder with the peers in Python."""
     folder = BUILD / "python"

@@ -4,7 +4,7 @@
 usage: run.py [--holdfast PROGRAM] [--program Benchmark] [--charts bench-charts] [--quick] [--only TEXT] [--write]
 
 Each round times Holdfast and each peer of a row, one right after the other, so that other work meets all of them. A time is the
-processor's where a work has one thread and no I/O. Every result is checked while it is timed.
+processor's, except that of rounds over a socket and of a whole proof, which is the clock's. Every result is checked while it is timed.
 """
 
 import argparse
@@ -37,11 +37,12 @@ class Timed:
 
     def measure(self, scene, rounds, nanoseconds):
         with contextlib.ExitStack() as stack:
-            workers = {None: self.begin(stack, self.row.make, nanoseconds)}
+            workers, each = {None: self.begin(stack, self.row.make, nanoseconds)}, {None: self.row.each}
             scene.measured = workers[None]
             for peer in self.row.peers:
                 try:
                     workers[peer.name] = self.begin(stack, peer.make, nanoseconds)
+                    each[peer.name] = peer.each
                 except (peers.Unavailable, peers.Wrong) as reason:
                     self.absent.append((peer.name, str(reason)))
             self.samples = {name: [] for name in workers}
@@ -49,8 +50,7 @@ class Timed:
                 # Each is first and last equally often.
                 order = list(workers.items())
                 for name, worker in order if number % 2 == 0 else reversed(order):
-                    each = self.row.each if name is None else 1
-                    self.samples[name].append(worker.sample() / each)
+                    self.samples[name].append(worker.sample() / each[name])
 
     @staticmethod
     def begin(stack, make, nanoseconds):

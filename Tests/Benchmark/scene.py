@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -25,21 +26,36 @@ class Scene:
     def __init__(self, holdfast, program, folder):
         self.holdfast, self.program, self.folder = holdfast, program, pathlib.Path(folder)
         self.device = LinuxDevice(holdfast, folder)
-        self.device.socket = str(self.folder / "served.socket")
-        self.tpm = None
+        self.careless_device = self.tpm = None
 
     def prepare(self):
         subprocess.run([self.program, "inputs", self.folder], check=True, timeout=peers.SECONDS)
         self.make_token()
-        self.device.prepare()
-        issuer = self.folder / "issuer.jwk"
-        run = self.device.command_line
-        run.succeed("device", "trust", "--dir", self.device.device_folder, issuer)
+        self.serve(self.device, self.folder)
         service, descriptor = self.device.service()
+        run = self.device.command_line
         run.succeed("enroll", "--service", service, "--device", descriptor, "--state", self.folder / "prover")
-        self.device.start()
-        served = self.device.descriptor
-        (self.folder / "served").write_bytes(served.device_id + served.point)
+
+    def serve(self, device, folder):
+        """Starts a device that trusts the issuer, and writes down what its provers must know."""
+        device.socket = str(folder / "served.socket")
+        device.prepare()
+        device.command_line.succeed("device", "trust", "--dir", device.device_folder, self.folder / "issuer.jwk")
+        device.start()
+        served = device.descriptor
+        (folder / "served").write_bytes(served.device_id + served.point)
+
+    def careless(self, count):
+        """So many provers of a device that does not wait for the disk."""
+        folder = self.folder / "c"
+        if self.careless_device is None:
+            folder.mkdir()
+            for name in ("token", "issuer.point"):
+                shutil.copyfile(self.folder / name, folder / name)
+            self.careless_device = LinuxDevice(self.holdfast, folder)
+            self.careless_device.command_line.environment["LD_PRELOAD"] = str(peers.library("no_sync"))
+            self.serve(self.careless_device, folder)
+        return peers.Worker([self.program, f"served-{count}", folder], by_processor=False)
 
     def make_token(self):
         """The same token in JOSE, by the independent peer, and the keys as other libraries take them."""
@@ -52,13 +68,11 @@ class Scene:
         private = {**jwk(device.point), "d": base64strict.url_encode(device.scalar)}
         (self.folder / "device.jwk").write_text(json.dumps(private))
 
-    def work(self, name, by_processor=True, folder=None):
-        return peers.Worker(
-            [self.program, name, folder or self.folder], by_processor, XDG_DATA_HOME=str(self.folder / "data")
-        )
+    def work(self, name, by_processor=True):
+        return peers.Worker([self.program, name, self.folder], by_processor, XDG_DATA_HOME=str(self.folder / "data"))
 
-    def reference(self, name, by_processor=True):
-        return peers.Worker([peers.compiled("reference"), name, self.folder], by_processor)
+    def reference(self, name):
+        return peers.Worker([peers.compiled("reference"), name, self.folder])
 
     def proof(self):
         """A whole proof, from the start of the process to its end, less the measuring."""
@@ -135,7 +149,9 @@ class Scene:
         )
 
     def close(self):
-        self.device.close()
+        for device in (self.device, self.careless_device):
+            if device:
+                device.close()
         if self.tpm and self.tpm.poll() is None:
             self.tpm.kill()
             self.tpm.wait()

@@ -28,7 +28,7 @@ final class LedgerWork {
     let path = place.file("ledger")
     try Ledger.create(path: path, deviceID: claims.audience, realClock: testTime)
     let most = UInt64(count) * 2 + 1000
-    ledger = try Ledger(path: path, limits: LedgerLimits(keptCount: most, nonceQuota: most, userCount: most))
+    ledger = try Ledger(path: path, limits: LedgerLimits(keptCount: most, userCount: most))
     try ledger.trust(.signing(inputs.issuer), realClock: testTime)
     try ledger.read { (tables) throws(DatabaseError) in _ = try tables.database.run("PRAGMA synchronous = OFF") }
     memory = TokenMemory(capacity: count + 1)
@@ -64,17 +64,29 @@ final class LedgerWork {
     guard status == .accepted else { throw RoundDenied(status: status) }
   }
 
+  /// Sixteen bytes, big-endian. The first bit is zero, as in a nonce that an app chose.
+  private func bytes(of number: Int) -> [UInt8] {
+    (0..<16).map { $0 < 8 ? 0 : UInt8(truncatingIfNeeded: number >> (8 * (15 - $0))) }
+  }
+
   private func fill(_ kind: String, _ count: Int) throws {
     switch kind {
     case "entries":
       for number in 0..<count { try round(number == 0 ? [] : .asReference) }
     case "nonces":
+      // A device keeps 1024 of one token.
+      let (issuer, recipient) = (try Inputs.issuerKey(), try Inputs.deviceKey().publicPoint)
+      var filler = prover
       for number in 0..<count {
+        let isFirst = number % 1000 == 0
+        if isFirst {
+          var claims = Inputs.claims
+          claims.tokenID = fixed(bytes(of: number + 1))
+          filler = TestProver(claims, token: try issuer.token(claims, to: recipient))
+        }
         try session.makeChallenge()
-        // The first bit of a nonce that an app chose is zero.
-        let nonce = (0..<16).map { $0 < 8 ? 0 : UInt8(truncatingIfNeeded: number >> (8 * (15 - $0))) }
-        let flaws: Flaws = number == 0 ? [] : .asReference
-        try respond(try prover.compatibilityAnswer(nonce: nonce, command: "unlock", flaws: flaws))
+        let flaws: Flaws = isFirst ? [] : .asReference
+        try respond(try filler.compatibilityAnswer(nonce: bytes(of: number), command: "unlock", flaws: flaws))
       }
     case "users":
       for number in 0..<count {
