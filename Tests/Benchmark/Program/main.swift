@@ -13,6 +13,7 @@ do {
     try Inputs.write(to: arguments[2])
   } else if let count = Int(arguments[1].drop(while: { !$0.isNumber })), arguments[1].hasPrefix("served-") {
     let work = try ServedWork(Inputs(in: arguments[2]), proverCount: count)
+    guard try work.perform(1) == 0 else { stop("a result is wrong") }
     try serve(work.perform)
   } else {
     try serve(try makeWork(arguments[1], Inputs(in: arguments[2])))
@@ -21,14 +22,15 @@ do {
   stop("\(arguments[1]): \(error)")
 }
 
-/// Answers each count as the other does, for a work that is repeated one by one.
+/// Answers each count as the other does, for a work that is repeated one by one. The first repetition fills caches, and is neither
+/// timed nor counted.
 func serve(_ work: () throws -> Bool) throws {
+  guard try work() else { stop("a result is wrong") }
   try serve { count in try repeatMeasured(count, work) }
 }
 
-/// Answers each count with the time that so many repetitions take. The first repetition is not timed: it fills caches.
+/// Answers each count with the time that so many repetitions take.
 func serve(_ work: (Int) throws -> Int) throws {
-  guard try work(1) == 0 else { stop("a result is wrong") }
   while let line = readLine() {
     guard let count = Int(line), count > 0 else { stop("a count is expected") }
     let (start, used) = (nanoseconds(CLOCK_MONOTONIC), nanoseconds(CLOCK_PROCESS_CPUTIME_ID))
