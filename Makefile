@@ -236,14 +236,14 @@ test: packages database-packages ## Build and check everything; ONLY="text" sele
 BENCH = .build-bench
 BENCH_PACKAGES = gcc libssl-dev liboath-dev libjose-dev oathtool openssl swtpm tpm2-tools python3-cryptography python3-pip
 QUICK =
-bench: build ## Measure proofs, then Holdfast next to its peers, and write docs/performance.md; QUICK=1 writes nothing.
+bench: build ## Measure Holdfast next to its peers, write docs/performance.md, and measure proofs; QUICK=1 writes nothing.
 	@Tests/install-packages $(BENCH_PACKAGES)
 	@$(SWIFT) build --quiet --configuration release --scratch-path $(BENCH) --static-swift-stdlib -Xswiftc -static-stdlib \
 	  -Xswiftc -use-ld=lld -Xswiftc -Osize -Xlinker -s --product Benchmark
 	@$(SWIFT) build --quiet --configuration release --scratch-path $(BENCH) --static-swift-stdlib -Xswiftc -static-stdlib \
 	  -Xswiftc -use-ld=lld -Xswiftc -Osize -Xlinker -s --product bench-charts
-	@.build/release/holdfast bench latency
 	@/usr/bin/python3 Tests/Benchmark/run.py $(if $(QUICK),--quick,--write)
+	@.build/release/holdfast bench latency
 
 soak: packages database-packages ## Run a million rounds, and check that memory, threads and descriptors do not grow.
 	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release \
