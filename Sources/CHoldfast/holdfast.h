@@ -309,7 +309,7 @@ int hf_prover_prove_over(hf_prover_t *prover, const hf_channel_t *channel, const
 int hf_prover_cancel(hf_prover_t *prover);
 
 /* Proves to an enrolled device, by an HMAC over a nonce that the app chose, that the app and its host are unchanged: for a
- * compatibility round. Everything is measured again.
+ * compatibility round. Everything is measured again, or known unchanged.
  *
  * - device_id: an enrolled device, HF_DEVICE_ID_BYTES.
  * - nonce: HF_NONCE_BYTES, never used before; the top bit of the first byte must be clear.

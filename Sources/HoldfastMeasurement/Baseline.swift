@@ -26,17 +26,18 @@ extension Measurer {
   ///   - version: a claim about the app's version; nil for no claim. The service's policy knows the version.
   ///   - properties: the app's properties, at most 16, in any order; each has at least one byte.
   ///   - userProperty: printable ASCII that the app says about its user; nil for nothing.
+  ///   - policy: the ways of measuring that the baseline permits for its proofs.
   ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
   ///   - random: the source of the salt.
   /// - Throws: ``MeasurementError`` if a source cannot be read, or there is no randomness.
   public mutating func takeBaseline(
     subject: BoundedText<64>? = nil, version: AppVersion? = nil, properties: [BoundedText<128>] = [],
-    userProperty: BoundedText<128>? = nil, clock: borrowing some Clock & ~Copyable,
+    userProperty: BoundedText<128>? = nil, policy: MeasurementPolicy = [], clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     try baseline(
       of: try measure(makingDeviceSecret: true), subject: subject, version: version, properties: properties,
-      userProperty: userProperty, clock: clock, random: &random)
+      userProperty: userProperty, policy: policy, clock: clock, random: &random)
   }
 
   /// Makes a baseline from a recent measurement, under a fresh salt. One measurement serves for the baselines of several
@@ -48,12 +49,13 @@ extension Measurer {
   ///   - version: a claim about the app's version; nil for no claim.
   ///   - properties: the app's properties, at most 16, in any order; each has at least one byte.
   ///   - userProperty: printable ASCII that the app says about its user; nil for nothing.
+  ///   - policy: the ways of measuring that the baseline permits for its proofs.
   ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
   ///   - random: the source of the salt.
   /// - Throws: ``MeasurementError`` if there is no randomness, or the measurement does not fit into evidence.
   public mutating func baseline(
     of measurement: LiveMeasurement, subject: BoundedText<64>? = nil, version: AppVersion? = nil,
-    properties: [BoundedText<128>] = [], userProperty: BoundedText<128>? = nil,
+    properties: [BoundedText<128>] = [], userProperty: BoundedText<128>? = nil, policy: MeasurementPolicy = [],
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     keys.warnIfDefault()
@@ -64,7 +66,7 @@ extension Measurer {
     do throws(EncodingFault) {
       configuration = try MeasurementConfiguration(
         salt: salt, mpkID: keyID, appIDs: measurement.app.map(\.id), deviceIDs: measurement.device.map(\.id),
-        created: clock.unixSeconds() ?? 0)
+        created: clock.unixSeconds() ?? 0, policy: policy)
     } catch {
       throw .evidence(error)
     }

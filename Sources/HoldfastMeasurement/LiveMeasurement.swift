@@ -30,6 +30,9 @@ public struct LiveMeasurement: Sendable {
   /// The extent to which the kernel's fs-verity replaced the reading of bytes.
   public internal(set) var verity = VerityUse()
 
+  /// Whether `app.image` and `app.text` are digests that this process already knew, because their bytes cannot have changed.
+  public internal(set) var isCodeKnown = false
+
   /// The extent to which the kernel's fs-verity replaced the reading of a file's bytes.
   public struct VerityUse: Sendable, Equatable {
     /// Whether the executable file has fs-verity.
@@ -73,7 +76,8 @@ public struct LiveMeasurement: Sendable {
 
 /// Proves that the app and its host have not changed since the configuration was made.
 ///
-/// Source: Approov, "Offline Security Mode", `getIntegrityMeasurementProof`. Everything is measured again.
+/// Source: Approov, "Offline Security Mode", `getIntegrityMeasurementProof`. Everything is measured again, except code
+/// that is known to be unchanged, if the configuration permits that.
 ///
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.
@@ -92,7 +96,7 @@ public func integrityMeasurementProof(
 
 /// Proves that the host is the one for which the configuration was made, independent of the state of the app.
 ///
-/// Source: Approov, "Offline Security Mode", `getDeviceMeasurementProof`. Everything is measured again.
+/// Source: Approov, "Offline Security Mode", `getDeviceMeasurementProof`. All components of the host are measured again.
 ///
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.

@@ -1,33 +1,82 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 
 /// One measurement in progress.
 struct MeasurementPass {
   private let files: HostFiles
   private let makingDeviceSecret: Bool
+  private let policy: MeasurementPolicy
   private var measurement = LiveMeasurement()
   private var digests: [PlatformComponent: Digest] = [:]
   private var code: LiveCode?
 
-  init(files: HostFiles, makingDeviceSecret: Bool) {
+  init(files: HostFiles, makingDeviceSecret: Bool = false, policy: MeasurementPolicy = []) {
     self.files = files
     self.makingDeviceSecret = makingDeviceSecret
+    self.policy = policy
   }
 
-  /// Measures these components. A separate thread hashes the executable file at the same time.
+  /// Measures these components. A separate thread hashes the executable file at the same time, unless the digests of all code are
+  /// known.
+  ///
+  /// The state of the code is examined before and after: before, for known digests; after, because they, or those that are hashed now,
+  /// count only if the state was the same all the time.
   mutating func measure(
     _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
   ) throws(MeasurementError) -> LiveMeasurement {
-    let image = app.contains(.appImage) ? imageDigest() : nil
-    for component in app + device where component != .appImage { try measure(component, chunk: &chunk) }
-    if let image {
-      let digest = try image.wait().get()
-      measurement.verity.hasImage = digest.hasVerity
-      record(.appImage, digest)
-    }
+    let start = monotonicNanoseconds()
+    let before = permitsKnownCode(app) ? try unchangingCode(liveCode(), &chunk) : nil
+    let known = before.flatMap { KnownCode.ofThisProcess.digests(for: $0) }
+    let examination = monotonicNanoseconds() - start
+    let hashed = known == nil ? app : app.filter { $0 != .appImage && $0 != .appText }
+    try hash(hashed, device, chunk: &chunk)
+    if let before { try examineAgain(before, known, examination, chunk: &chunk) }
     measurement.app = components(app)
     measurement.device = components(device)
     return measurement
+  }
+
+  private mutating func hash(
+    _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
+  ) throws(MeasurementError) {
+    let image = app.contains(.appImage) ? imageDigest() : nil
+    for component in app + device where component != .appImage { try measure(component, chunk: &chunk) }
+    guard let image else { return }
+    let digest = try image.wait().get()
+    measurement.verity.hasImage = digest.hasVerity
+    record(.appImage, digest)
+  }
+
+  private func permitsKnownCode(_ app: [PlatformComponent]) -> Bool {
+    policy.contains(.knownCode) && app.contains(.appImage) && app.contains(.appText)
+  }
+
+  private func unchangingCode(_ code: LiveCode, _ chunk: inout [UInt8]) -> UnchangingCode? {
+    UnchangingCode(code, files, chunk: &chunk)
+  }
+
+  /// Records known digests, or remembers those that were hashed, if the state of the code is still the same. Otherwise nothing is
+  /// remembered, and all code is hashed.
+  private mutating func examineAgain(
+    _ before: UnchangingCode, _ known: KnownCode.Digests?, _ examination: UInt64, chunk: inout [UInt8]
+  ) throws(MeasurementError) {
+    let start = monotonicNanoseconds()
+    let isUnchanged = try unchangingCode(LiveCode(files), &chunk) == before
+    switch (known, isUnchanged) {
+    case (let known?, true):
+      record(.appText, TimedDigest(known: known.text, nanoseconds: examination + monotonicNanoseconds() - start))
+      record(.appImage, TimedDigest(known: known.image, nanoseconds: 0))
+      measurement.isCodeKnown = true
+    case (_?, false):
+      KnownCode.ofThisProcess.forget()
+      code = nil
+      try hash([.appImage, .appText], [], chunk: &chunk)
+    case (nil, true):
+      guard let image = digests[.appImage], let text = digests[.appText] else { return }
+      KnownCode.ofThisProcess.remember(.init(image: image, text: text), for: before)
+    case (nil, false): KnownCode.ofThisProcess.forget()
+    }
   }
 
   private func components(_ list: [PlatformComponent]) -> [Component] {

@@ -1,7 +1,8 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A measurer of the running process and of the prover's host. Each call measures everything again.
+/// A measurer of the running process and of the prover's host. Each call measures everything again, except code that is known to be
+/// unchanged where a configuration permits that.
 ///
 /// Only one thread at a time may use it. Objects that the app loads after its baseline (by `dlopen`, or when the C library looks
 /// up users or hosts) change the integrity measurement, so the app should load them before.
@@ -33,6 +34,14 @@ public struct Measurer: ~Copyable {
     try measure(PlatformComponent.app, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
   }
 
+  /// Measures every component that Linux has, for a proof under a policy.
+  ///
+  /// - Parameter policy: the policy that the configurations have which the measurement is for.
+  /// - Throws: the errors of ``measure(makingDeviceSecret:)``.
+  package mutating func measure(under policy: MeasurementPolicy) throws(MeasurementError) -> LiveMeasurement {
+    try measure(PlatformComponent.app, PlatformComponent.device, policy: policy)
+  }
+
   /// Measures every component that Linux has, and `host.posture`, which a baseline has only by policy.
   package mutating func measureWithPosture(makingDeviceSecret: Bool = false) throws(MeasurementError) -> LiveMeasurement
   {
@@ -40,16 +49,20 @@ public struct Measurer: ~Copyable {
       PlatformComponent.everyApp, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
   }
 
-  /// Returns a recent measurement with the components that a configuration names but that are measured only for those that do.
-  func completed(
+  /// Returns a recent measurement with the components that a configuration names but that are measured only for those that do. Known
+  /// code is hashed if the configuration does not permit it.
+  mutating func completed(
     _ measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> LiveMeasurement {
     var completed = measurement
+    if measurement.isCodeKnown && !configuration.policy.contains(.knownCode) {
+      completed = try measure(PlatformComponent.app, PlatformComponent.device)
+    }
     for component in PlatformComponent.optional {
       guard configuration.appIDs.contains(component.id), !measurement.app.contains(where: { $0.id == component.id })
       else { continue }
       var chunk: [UInt8] = []
-      var pass = MeasurementPass(files: files, makingDeviceSecret: false)
+      var pass = MeasurementPass(files: files)
       completed.app += try pass.measure([component], [], chunk: &chunk).app
       completed.app.sort { $0.id.precedes($1.id) }
     }
@@ -63,10 +76,10 @@ public struct Measurer: ~Copyable {
   {
     try measure(
       PlatformComponent.named(configuration.appIDs, in: PlatformComponent.everyApp),
-      PlatformComponent.named(configuration.deviceIDs, in: PlatformComponent.device))
+      PlatformComponent.named(configuration.deviceIDs, in: PlatformComponent.device), policy: configuration.policy)
   }
 
-  /// Returns the integrity measurement (IM) from a fresh measurement of the app and its host: 32 secret bytes.
+  /// Returns the integrity measurement (IM) of the app and its host, measured as the configuration permits: 32 secret bytes.
   public mutating func integrityMeasurement(
     for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> Secret<32> {
@@ -154,9 +167,10 @@ public struct Measurer: ~Copyable {
   }
 
   private mutating func measure(
-    _ app: [PlatformComponent], _ device: [PlatformComponent], makingDeviceSecret: Bool = false
+    _ app: [PlatformComponent], _ device: [PlatformComponent], makingDeviceSecret: Bool = false,
+    policy: MeasurementPolicy = []
   ) throws(MeasurementError) -> LiveMeasurement {
-    var pass = MeasurementPass(files: files, makingDeviceSecret: makingDeviceSecret)
+    var pass = MeasurementPass(files: files, makingDeviceSecret: makingDeviceSecret, policy: policy)
     return try pass.measure(app, device, chunk: &chunk)
   }
 }

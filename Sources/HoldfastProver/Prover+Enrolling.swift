@@ -168,6 +168,7 @@ extension Prover {
     do throws(EncodingFault) { configuration = try MeasurementConfiguration(decoding: bytes.span) } catch {
       throw .measurement(.malformedConfiguration(error))
     }
+    guard configuration.policy == measurementPolicy else { return nil }
     do throws(MeasurementError) {
       return try measurer.baseline(
         again: configuration, begun.fingerprints, of: measurement, subject: app.subject, version: app.version,
@@ -284,7 +285,7 @@ extension Prover {
         baselines.append(
           try measurer.baseline(
             of: measurement, subject: app.subject, version: app.version, properties: app.properties,
-            userProperty: app.userProperty, clock: SystemClock(), random: &random))
+            userProperty: app.userProperty, policy: measurementPolicy, clock: SystemClock(), random: &random))
       }
     } catch { throw .measurement(error) }
     return baselines

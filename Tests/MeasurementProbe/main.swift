@@ -18,6 +18,8 @@ import HoldfastOpenSSL
 /// `MeasurementProbe lie-dumpable… hardened VERB …` does the same while somebody answers for the kernel when it stops being dumpable.
 ///
 ///     MeasurementProbe time                          prints what each component takes, in microseconds
+///     MeasurementProbe known FILE                    measures for a configuration at each line of input, which is a DISTURBANCE or
+///                                                    empty; prints whether the code was known, and a digest of the app's components
 
 func stop(_ message: String) -> Never {
   print("error \(message)")
@@ -93,11 +95,16 @@ func save(_ bytes: [UInt8], _ path: String) {
   guard unsafe fclose(file) == 0, count == bytes.count else { stop("configuration") }
 }
 
+/// The policy of baselines: HOLDFAST_PROBE_POLICY, a number.
+let policy = MeasurementPolicy(
+  rawValue: unsafe getenv("HOLDFAST_PROBE_POLICY").flatMap { unsafe UInt8(String(cString: $0)) } ?? 0)
+
 func takeBaseline(_ path: String) throws {
   var measurer = Measurer(keys: .default)
   var random = SystemRandom()
   let baseline = try measurer.takeBaseline(
-    subject: BoundedText("probe"), version: AppVersion(major: 1, minor: 0, patch: 0), clock: SystemClock(),
+    subject: BoundedText("probe"), version: AppVersion(major: 1, minor: 0, patch: 0),
+    policy: policy, clock: SystemClock(),
     random: &random)
   save(baseline.configuration.encoded(), path)
   save(baseline.fingerprints.encoded(), path + ".fingerprints")
@@ -149,6 +156,22 @@ func printTimes() throws {
   }
 }
 
+/// Measures once before any input, and once after each line.
+func measureAtEachLine(_ path: String) throws {
+  var measurer = Measurer(keys: .default)
+  let configuration = load(path)
+  repeat {
+    let start = SystemClock().nanoseconds
+    let measurement = try measurer.measure(for: configuration)
+    let microseconds = (SystemClock().nanoseconds - start) / 1000
+    let app = measurement.app.map { "\($0.digest.bytes[0]).\($0.digest.bytes[1])" }.joined(separator: " ")
+    print(measurement.isCodeKnown ? "known" : "hashed", microseconds, app)
+    fflush(nil)
+    guard let line = readLine() else { return }
+    if !line.isEmpty { disturb(line) }
+  } while true
+}
+
 extension SystemClock {
   var nanoseconds: UInt64 {
     var time = timespec()
@@ -176,6 +199,7 @@ do {
   case ("changes", 3...4): try printChanges(arguments[2], arguments.count == 4 ? arguments[3] : nil)
   case ("explain", 3...4): try explain(arguments[2], arguments.count == 4 ? arguments[3] : nil)
   case ("time", 2): try printTimes()
+  case ("known", 3): try measureAtEachLine(arguments[2])
   default: stop("usage")
   }
 } catch {

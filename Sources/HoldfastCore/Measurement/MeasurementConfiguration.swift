@@ -16,6 +16,8 @@ public struct MeasurementConfiguration: Sendable, Hashable {
   public let deviceIDs: [ComponentID]
   /// The time of the baseline, in Unix seconds.
   public let created: UInt64
+  /// The ways of measuring that the baseline permits. Without any, the configuration has the form of version 1.
+  public let policy: MeasurementPolicy
 
   /// Creates a configuration from its parts.
   ///
@@ -25,13 +27,17 @@ public struct MeasurementConfiguration: Sendable, Hashable {
   ///   - appIDs: at least one id of printable ASCII, sorted by bytes.
   ///   - deviceIDs: the same; no id is in both lists, and both have at most 64 together.
   ///   - created: Unix seconds, at most 2^53 - 1.
-  /// - Throws: `unexpected` if a list breaks these rules or `created` is too large, `tooLong` for too many ids.
+  ///   - policy: the ways of measuring that the baseline permits.
+  /// - Throws: `unexpected` if a list breaks these rules, `created` is too large or a bit of `policy` has no meaning, `tooLong` for
+  ///   too many ids.
   public init(
-    salt: ConfigurationSalt, mpkID: KeyID, appIDs: [ComponentID], deviceIDs: [ComponentID], created: UInt64
+    salt: ConfigurationSalt, mpkID: KeyID, appIDs: [ComponentID], deviceIDs: [ComponentID], created: UInt64,
+    policy: MeasurementPolicy = []
   ) throws(EncodingFault) {
     guard appIDs.count <= Self.maximumComponentCount, deviceIDs.count <= Self.maximumComponentCount - appIDs.count
     else { throw .tooLong }
-    guard !appIDs.isEmpty, !deviceIDs.isEmpty, created <= maximumInteger else { throw .unexpected }
+    guard !appIDs.isEmpty, !deviceIDs.isEmpty, created <= maximumInteger, policy.isSubset(of: .all)
+    else { throw .unexpected }
     try Self.checkOrder(of: appIDs)
     try Self.checkOrder(of: deviceIDs)
     for id in deviceIDs where appIDs.contains(id) { throw .unexpected }
@@ -40,6 +46,7 @@ public struct MeasurementConfiguration: Sendable, Hashable {
     self.appIDs = appIDs
     self.deviceIDs = deviceIDs
     self.created = created
+    self.policy = policy
   }
 
   private static func checkOrder(of ids: [ComponentID]) throws(EncodingFault) {
@@ -52,17 +59,19 @@ public struct MeasurementConfiguration: Sendable, Hashable {
 
 extension MeasurementConfiguration {
   /// Decodes a configuration: the deterministic CBOR map
-  /// `{1: 1, 2: salt, 3: mpk id, 4: [app ids], 5: [device ids], 6: created}`.
+  /// `{1: 1, 2: salt, 3: mpk id, 4: [app ids], 5: [device ids], 6: created}`; with a policy, label 1 is 2, and `7: policy` follows.
   ///
   /// - Parameter bytes: the whole file.
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` if it is but not this map, `tooLong` for too
   ///   many ids.
   public init(decoding bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
-    guard try reader.mapHead() == 6 else { throw .unexpected }
+    let count = try reader.mapHead()
+    guard count == 6 || count == 7 else { throw .unexpected }
+    let hasPolicy = count == 7
     var order = CBORLabelOrder()
     try reader.label(1, &order)
-    guard try reader.unsigned() == 1 else { throw .unexpected }
+    guard try reader.unsigned() == (hasPolicy ? 2 : 1) else { throw .unexpected }
     try reader.label(2, &order)
     let salt: ConfigurationSalt = try reader.fixedBytes()
     try reader.label(3, &order)
@@ -73,8 +82,10 @@ extension MeasurementConfiguration {
     let deviceIDs = try Self.readIDs(&reader)
     try reader.label(6, &order)
     let created = try reader.unsigned()
+    let policy = hasPolicy ? try Self.readPolicy(&reader, &order) : []
     try reader.finish()
-    try self.init(salt: salt, mpkID: mpkID, appIDs: appIDs, deviceIDs: deviceIDs, created: created)
+    try self.init(
+      salt: salt, mpkID: mpkID, appIDs: appIDs, deviceIDs: deviceIDs, created: created, policy: policy)
   }
 
   /// Returns the configuration as deterministic CBOR. No other bytes decode to the same configuration.
@@ -85,9 +96,9 @@ extension MeasurementConfiguration {
   }
 
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) where Sink.Failure == Never {
-    sink.appendCBOR(map: 6)
+    sink.appendCBOR(map: policy.isEmpty ? 6 : 7)
     sink.appendCBOR(unsigned: 1)
-    sink.appendCBOR(unsigned: 1)
+    sink.appendCBOR(unsigned: policy.isEmpty ? 1 : 2)
     sink.appendCBOR(unsigned: 2)
     sink.appendCBOR(bytes: salt.bytes)
     sink.appendCBOR(unsigned: 3)
@@ -98,12 +109,24 @@ extension MeasurementConfiguration {
     Self.encode(ids: deviceIDs, into: &sink)
     sink.appendCBOR(unsigned: 6)
     sink.appendCBOR(unsigned: created)
+    guard !policy.isEmpty else { return }
+    sink.appendCBOR(unsigned: 7)
+    sink.appendCBOR(unsigned: UInt64(policy.rawValue))
   }
 
   private static func encode<Sink: ByteSink & ~Copyable>(ids: [ComponentID], into sink: inout Sink)
   where Sink.Failure == Never {
     sink.appendCBOR(array: ids.count)
     for id in ids { sink.appendCBOR(text: id.bytes) }
+  }
+
+  /// Reads the policy, which is never empty: that configuration has another form.
+  private static func readPolicy(
+    _ reader: inout CBORReader, _ order: inout CBORLabelOrder
+  ) throws(EncodingFault) -> MeasurementPolicy {
+    try reader.label(7, &order)
+    guard let bits = UInt8(exactly: try reader.unsigned()), bits != 0 else { throw .unexpected }
+    return MeasurementPolicy(rawValue: bits)
   }
 
   private static func readIDs(_ reader: inout CBORReader) throws(EncodingFault) -> [ComponentID] {

@@ -36,6 +36,11 @@ struct TimedDigest: Sendable {
   /// Whether the digest is based on a file's fs-verity instead of its bytes.
   let hasVerity: Bool
 
+  /// Takes a digest that was known, after an examination that took this time.
+  init(known digest: Digest, nanoseconds: UInt64) {
+    (self.digest, self.nanoseconds, hasVerity) = (digest, nanoseconds, false)
+  }
+
   /// Computes the digest of the bytes that `body` appends. `body` returns whether they are based on a file's fs-verity.
   init(
     _ body: (inout SHA256Stream) throws(MeasurementError) -> Bool

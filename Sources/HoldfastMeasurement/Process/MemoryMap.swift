@@ -77,6 +77,8 @@ package struct ExecutableSegment: Equatable {
 /// Source: proc_pid_maps(5).
 package struct MemoryMapping: Equatable {
   package var addresses: Range<UInt64>
+  /// What is permitted, and whether the mapping is shared, such as `r-xp`.
+  package var permissions: [UInt8]
   package var isWritable: Bool
   package var isExecutable: Bool
   package var fileOffset: UInt64
@@ -103,6 +105,7 @@ package struct MemoryMapping: Equatable {
       let inode = rest.take(until: 0x20).decimal
     else { return nil }
     addresses = start..<end
+    self.permissions = permissions
     isWritable = permissions[1] == 0x77
     isExecutable = permissions[2] == 0x78
     fileOffset = offset

@@ -40,7 +40,7 @@ extension Prover {
     keys.warnIfDefault()
     do throws(MeasurementError) {
       var measurer = Measurer(keys: keys)
-      return try found[0].proofs(of: try measurer.measure(), nonce: nonce, keys: keys)
+      return try found[0].proofs(of: try measurer.measure(under: found[0].measurementPolicy), nonce: nonce, keys: keys)
     } catch { throw .measurement(error) }
   }
 

@@ -50,6 +50,14 @@ package struct EnrolmentChoice {
     return try folder.requiredEntry(of: device).load()
   }
 
+  /// The ways of measuring that every enrolment permits which may be used. An enrolment that cannot be read permits none.
+  var measurementPolicy: MeasurementPolicy {
+    if let only { return only.measurementPolicy }
+    guard let entries = try? folder.entries() else { return [] }
+    let permitKnownCode = entries.allSatisfy { (try? $0.load())?.measurementPolicy.contains(.knownCode) ?? false }
+    return permitKnownCode ? .knownCode : []
+  }
+
   /// Returns the damage that makes a device deny the enrolment's proof; nil if the enrolment is intact.
   func damage(of enrolment: Enrolment) -> StateFolderFault? {
     guard !enrolment.hasOwnConfiguration, let entry = try? folder.entry(of: enrolment.descriptor.deviceID) else {

@@ -205,7 +205,7 @@ package struct Proof: ~Copyable {
   /// Measures every component before the device is known. The device's configuration then determines which ones count.
   package func measure() throws(MeasurementError) -> LiveMeasurement {
     var measurer = Measurer(keys: keys)
-    return try measurer.measure()
+    return try measurer.measure(under: enrolments.measurementPolicy)
   }
 
   package func enrolment(for challenge: Challenge) throws(ProverError) -> Enrolment {

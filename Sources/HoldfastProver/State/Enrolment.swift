@@ -37,6 +37,9 @@ package struct Enrolment: Sendable {
       throw .malformedConfiguration(error)
     }
   }
+
+  /// The ways of measuring that the baseline permits; none if its configuration cannot be read.
+  var measurementPolicy: MeasurementPolicy { (try? decodedConfiguration())?.policy ?? [] }
 }
 
 /// The present state of an entry in a state folder. It shows people and programs when to enrol again.

@@ -51,12 +51,12 @@ private struct MeasurementVector {
       keyID = try measurementProofKeyID(key, using: &cryptography)
     } catch { throw Refusal(reason: "no mpkId") }
     guard keyID == proofKeyID else { throw Refusal(reason: "mpkId differs") }
-    let made = try makeConfiguration(app: app, device: device)
-    try Refusal.unless(made.encoded(), configuration, "configuration")
     let read: MeasurementConfiguration
     do throws(EncodingFault) {
       read = try MeasurementConfiguration(decoding: configuration.span)
     } catch { throw Refusal(reason: "configuration cannot be read") }
+    let made = try makeConfiguration(app: app, device: device, policy: read.policy)
+    try Refusal.unless(made.encoded(), configuration, "configuration")
     guard read == made else { throw Refusal(reason: "configuration, read again, differs") }
     let measured: (integrity: FixedBytes<32>, device: FixedBytes<32>)
     do throws(MeasurementFault) {
@@ -68,10 +68,13 @@ private struct MeasurementVector {
     guard measured.device == deviceMeasurement else { throw Refusal(reason: "device differs") }
   }
 
-  private func makeConfiguration(app: [Component], device: [Component]) throws(Refusal) -> MeasurementConfiguration {
+  private func makeConfiguration(
+    app: [Component], device: [Component], policy: MeasurementPolicy
+  ) throws(Refusal) -> MeasurementConfiguration {
     do throws(EncodingFault) {
       return try MeasurementConfiguration(
-        salt: salt, mpkID: proofKeyID, appIDs: app.map { $0.id }, deviceIDs: device.map { $0.id }, created: created)
+        salt: salt, mpkID: proofKeyID, appIDs: app.map { $0.id }, deviceIDs: device.map { $0.id }, created: created,
+        policy: policy)
     } catch { throw Refusal(reason: "no configuration has these ids") }
   }
 

@@ -1,3 +1,4 @@
+import HoldfastOpenSSL
 import TestSupport
 import Testing
 
@@ -69,6 +70,34 @@ import HoldfastCore
     var bytes = ExampleMeasurement.encoded
     bytes[2] = 2
     #expect(throws: EncodingFault.unexpected) { try MeasurementConfiguration(decoding: bytes.span) }
+  }
+
+  @Test func `a policy is one more label of version 2, and changes both measurements`() throws {
+    let plain = try configuration(["a"], ["b"])
+    let permissive = try MeasurementConfiguration(
+      salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: plain.created, policy: .knownCode)
+    let bytes = permissive.encoded()
+    #expect(bytes[..<3] == [0xa7, 1, 2])
+    #expect(bytes.suffix(2) == [7, 1])
+    #expect(bytes[3..<(bytes.count - 2)] == plain.encoded()[3...])
+    #expect(try MeasurementConfiguration(decoding: bytes.span) == permissive)
+    var cryptography = OpenSSLCryptography()
+    let digests = [try plain.digest(using: &cryptography), try permissive.digest(using: &cryptography)]
+    #expect(digests[0] != digests[1])
+  }
+
+  @Test(arguments: [0, 2, 3, 0x18] as [UInt8]) func `a policy without a bit, or with an unknown one, is refused`(
+    policy: UInt8
+  ) throws {
+    var bytes = try MeasurementConfiguration(
+      salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: 0, policy: .knownCode
+    ).encoded()
+    bytes[bytes.count - 1] = policy
+    #expect(throws: EncodingFault.self) { try MeasurementConfiguration(decoding: bytes.span) }
+    #expect(throws: EncodingFault.unexpected) {
+      try MeasurementConfiguration(
+        salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: 0, policy: MeasurementPolicy(rawValue: 2))
+    }
   }
 
   @Test func `a time beyond 2^53 - 1 is unexpected`() {

@@ -101,16 +101,20 @@ def _check_components(components, ids):
     require([c[0] for c in components] == ids, "ComponentList")
 
 
-def configuration(salt, key_id, app_ids, device_ids, created):
+KNOWN_CODE = 1
+
+
+def configuration(salt, key_id, app_ids, device_ids, created, policy=0):
     """The bytes of a measurement configuration; ids are put in order."""
     return cbor.encode(
         {
-            1: 1,
+            1: 2 if policy else 1,
             2: salt,
             3: key_id,
             4: sorted(app_ids, key=str.encode),
             5: sorted(device_ids, key=str.encode),
             6: created,
+            **({7: policy} if policy else {}),
         }
     )
 
@@ -121,15 +125,26 @@ def parse_configuration(data):
     fields = cbor.decode(data)
     require(isinstance(fields, dict), "WrongType")
     require(not set(range(1, 7)) - fields.keys(), "MissingKey")
-    require(not fields.keys() - set(range(1, 7)), "UnknownKey")
+    has_policy = fields[1] == 2 and 7 in fields
+    require(not fields.keys() - set(range(1, 8 if has_policy else 7)), "UnknownKey")
     require(_is_uint(fields[1]) and _is_uint(fields[6]), "WrongType")
-    require(fields[1] == 1, "WrongVersion")
+    require(fields[1] == (2 if has_policy else 1), "WrongVersion")
+    if has_policy:
+        require(_is_uint(fields[7]), "WrongType")
+        require(fields[7] == KNOWN_CODE, "WrongPolicy")
     for key, size in ((2, 32), (3, 8)):
         require(isinstance(fields[key], bytes), "WrongType")
         require(len(fields[key]) == size, "WrongSize")
     for key in (4, 5):
         _check_ids(fields[key])
-    return {"salt": fields[2], "mpkId": fields[3], "app": fields[4], "device": fields[5], "created": fields[6]}
+    return {
+        "salt": fields[2],
+        "mpkId": fields[3],
+        "app": fields[4],
+        "device": fields[5],
+        "created": fields[6],
+        "policy": fields.get(7, 0),
+    }
 
 
 def _is_uint(value):

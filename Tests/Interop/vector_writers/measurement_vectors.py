@@ -36,6 +36,10 @@ def measurement_file():
     )
     _release_keys(file.group("ReleaseKeys", _check_release_keys))
     _evidence(file.group("Evidence", _check_evidence))
+    _policies(
+        file.group("MeasurementConfiguration", lambda configuration: measurement.parse_configuration(configuration))
+    )
+    _policy_measurements(file.group("Measurement", _check_measurement))
     return file
 
 
@@ -46,11 +50,11 @@ def _check_measurement(*, mpk, appComponents, deviceComponents, salt, created, c
     assert device == measurement.device_measurement(salt, configuration, deviceComponents)
 
 
-def _measurement(group, comment, label, app, device, *, flags=("Normal",), salt=None, mpk=None, created=1790000000):
+def _measurement(group, comment, label, app, device, *, flags=("Normal",), salt=None, mpk=None, created=1790000000, policy=0):
     salt = pin(f"{label}/salt", 32) if salt is None else salt
     mpk = pin(f"{label}/mpk", 16) if mpk is None else mpk
     key_id = measurement.proof_key_id(mpk)
-    configuration = measurement.configuration(salt, key_id, [i for i, _ in app], [i for i, _ in device], created)
+    configuration = measurement.configuration(salt, key_id, [i for i, _ in app], [i for i, _ in device], created, policy)
     group.valid(
         comment,
         flags,
@@ -184,6 +188,32 @@ def _configurations(group):
     changed("ids sorted by length first", "UnsortedIds", k4=["b", "aa"])
     changed("more than 8 KiB", "TooLarge", k4=[f"app.{i:04}.{'x' * 21}" for i in range(300)])
     _encodings(invalid, good, base)
+
+
+def _policies(group):
+    base = {1: 2, 2: pin("policy/salt", 32), 3: pin("policy/id", 8), 4: APP, 5: DEVICE, 6: 1790000000, 7: 1}
+
+    def changed(comment, flag, **changes):
+        data = cbor.encode({**base, **{int(k[1:]): v for k, v in changes.items()}})
+        group.invalid(comment, flag, configuration=data)
+
+    group.valid("known code is permitted", configuration=cbor.encode(base))
+    changed("version 1 with a policy", "UnknownKey", k1=1)
+    changed("version 3 with a policy", "UnknownKey", k1=3)
+    for policy in (0, 2, 3, 255, 256, 257):
+        changed(f"policy {policy}", "WrongPolicy", k7=policy)
+    for comment, policy in (("null", None), ("text", "1"), ("bytes", b"\x01"), ("true", True), ("an array", [1])):
+        changed(f"a policy that is {comment}", "WrongType", k7=policy)
+    changed("an extra key after the policy", "UnknownKey", k8=1)
+    cut = cbor.encode(base)[:-1]
+    group.invalid("without the policy's value", "Truncated", configuration=cut)
+    group.invalid("the policy in two bytes", "NonMinimalInteger", configuration=cut + b"\x18\x01")
+
+
+def _policy_measurements(group):
+    app, device = measured(APP, "m"), measured(DEVICE, "m")
+    same = {"salt": pin("same/salt", 32), "mpk": pin("same/mpk", 16)}
+    _measurement(group, "the pinned salt and key, with known code permitted", "same", app, device, policy=1, **same)
 
 
 def _encodings(invalid, good, base):

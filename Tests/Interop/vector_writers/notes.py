@@ -47,6 +47,7 @@ NOTES = {
     "MissingKey": (_MISSING, "A required map key is absent."),
     "UnknownKey": (_MISSING, "A map key that is not defined."),
     "WrongVersion": (_MISSING, "A version other than 1."),
+    "WrongPolicy": (_MISSING, "A measurement policy with no bit, or with one that is not defined."),
     "WrongMessage": (_MISSING, "Another message number."),
     "WrongEncoding": (_MISSING, "An encoding of the token that is not defined."),
     "ComponentId": (_MISSING, "A component id that is empty or not ASCII."),

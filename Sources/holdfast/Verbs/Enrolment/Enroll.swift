@@ -53,6 +53,7 @@ struct Enroll: Verb {
 
   @OptionGroup var app: AppOptions
   @OptionGroup var posture: PostureOptions
+  @OptionGroup var measuring: MeasuringOptions
   @OptionGroup var token: TokenOptions
   @OptionGroup var online: OnlineOptions
   @OptionGroup var output: OutputOptions
@@ -120,7 +121,7 @@ struct Enroll: Verb {
   ) throws(Failure) {
     let claims = try app.claims()
     let baselines = try writing(state) { (prover) throws(ProverError) in
-      try prover.with(posture).takeBaselines(attempts.count, as: claims)
+      try prover.with(posture, measuring).takeBaselines(attempts.count, as: claims)
     }
     baselines.first?.measurement.warnOfWeakHost()
     for index in attempts.indices where attempts[index].failure == nil {
@@ -139,7 +140,8 @@ struct Enroll: Verb {
 
   /// Enrols at an online service.
   private func enroll(_ attempts: inout [Attempt], _ enrolment: OnlineEnrolment) throws(Failure) {
-    let measurement = try writing(state) { (prover) throws(ProverError) in try prover.with(posture).measure() }
+    let measurement = try writing(state) { (prover) throws(ProverError) in try prover.with(posture, measuring).measure()
+    }
     measurement.warnOfWeakHost()
     for index in attempts.indices where attempts[index].failure == nil {
       let descriptor = attempts[index].descriptor

@@ -40,11 +40,18 @@ struct PostureOptions: ParsableArguments {
   }
 }
 
+/// The options for the ways of measuring that an enrolment permits.
+struct MeasuringOptions: ParsableArguments {
+  @Flag(help: "Permit proofs to use digests of code that only root can have changed since the process hashed it.")
+  var knownCode = false
+}
+
 extension Prover {
-  /// Returns the same prover with another use of the posture.
-  func with(_ options: PostureOptions) -> Prover {
+  /// Returns the same prover with another use of the posture, and another measurement policy.
+  func with(_ posture: PostureOptions, _ measuring: MeasuringOptions) -> Prover {
     var prover = self
-    prover.postureUse = options.use
+    prover.postureUse = posture.use
+    if measuring.knownCode { prover.measurementPolicy.insert(.knownCode) }
     return prover
   }
 }

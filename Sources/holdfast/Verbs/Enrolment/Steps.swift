@@ -35,6 +35,7 @@ struct Measure: Verb {
 
   @OptionGroup var app: AppOptions
   @OptionGroup var posture: PostureOptions
+  @OptionGroup var measuring: MeasuringOptions
   @OptionGroup var output: OutputOptions
 
   static let isMeasuring = true
@@ -43,7 +44,7 @@ struct Measure: Verb {
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
     let claims = try app.claims()
     let baseline = try writing(state) { (prover) throws(ProverError) in
-      try prover.with(posture).begin(for: id, as: claims, replacing: replace)
+      try prover.with(posture, measuring).begin(for: id, as: claims, replacing: replace)
     }
     baseline.measurement.warnOfWeakHost()
     try Output.write(baseline.evidence, to: out)
@@ -212,11 +213,12 @@ private func report(_ output: OutputOptions, _ text: String, bytes: Int, more: [
 }
 
 extension LiveMeasurement {
-  /// The duration of each component, and the parts for which fs-verity replaced reading the bytes. The statistics hold
+  /// The duration of each component, whether the code was known, and the parts for which fs-verity replaced reading the bytes. The statistics hold
   /// no digest or secret.
   fileprivate var statistics: [(String, JSONValue)] {
     [
       ("microseconds", .object(durations.map { ($0.id.description, .integer($0.nanoseconds / 1000)) })),
+      ("known", .bool(isCodeKnown)),
       (
         "verity",
         .object([

@@ -1,17 +1,16 @@
 import Glibc
-import HoldfastLinux
 
 /// Memory that is never written to the disk: it is locked, left out of core files, and wiped when it goes out of scope.
 ///
 /// Source: mlock(2), madvise(2) MADV_DONTDUMP and MADV_WIPEONFORK.
 @safe
-struct LockedMemory: ~Copyable, @unchecked Sendable {
+package struct LockedMemory: ~Copyable, @unchecked Sendable {
   private let storage: UnsafeMutableRawBufferPointer
 
   /// Creates `byteCount` zero bytes.
   ///
   /// - Throws: `ENOMEM` or `EPERM` if the limit of locked memory (`RLIMIT_MEMLOCK`) is too low.
-  init(byteCount: Int) throws(SystemError) {
+  package init(byteCount: Int) throws(SystemError) {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS
     guard let start = unsafe mmap(nil, byteCount, PROT_READ | PROT_WRITE, flags, -1, 0), unsafe start != MAP_FAILED
     else { throw SystemError.last }
@@ -35,7 +34,7 @@ struct LockedMemory: ~Copyable, @unchecked Sendable {
   private static let wipeOnFork: CInt = 18
 
   /// The bytes, for changes in place.
-  var bytes: MutableSpan<UInt8> {
+  package var bytes: MutableSpan<UInt8> {
     @_lifetime(&self)
     mutating get {
       let span = unsafe MutableSpan(_unsafeElements: storage.bindMemory(to: UInt8.self))
@@ -43,8 +42,13 @@ struct LockedMemory: ~Copyable, @unchecked Sendable {
     }
   }
 
+  /// Lends the bytes to `body` for reading.
+  package borrowing func withBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+    body(unsafe Span(_unsafeElements: UnsafeBufferPointer(storage.bindMemory(to: UInt8.self))))
+  }
+
   /// Overwrites a part with zeros.
-  mutating func wipe(_ range: Range<Int>) {
+  package mutating func wipe(_ range: Range<Int>) {
     unsafe explicit_bzero(storage.baseAddress! + range.lowerBound, range.count)
   }
 }

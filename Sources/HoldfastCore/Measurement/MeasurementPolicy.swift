@@ -1,0 +1,17 @@
+/// The ways of measuring that a baseline permits. Both measurements contain them, so a service sees them in evidence, and nobody can
+/// add one afterwards.
+///
+/// Source: docs/protocol.md, Measurement configuration, label 7.
+public struct MeasurementPolicy: OptionSet, Sendable, Hashable {
+  /// The bits, one byte.
+  public let rawValue: UInt8
+
+  /// Creates the set with the given bits.
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Bytes of code that this process has hashed, and that only root can have changed since, need not be hashed again.
+  public static let knownCode = MeasurementPolicy(rawValue: 1)
+
+  /// Every bit that has a meaning.
+  static let all: MeasurementPolicy = [.knownCode]
+}
