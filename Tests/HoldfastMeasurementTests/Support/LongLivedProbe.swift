@@ -17,6 +17,9 @@ final class LongLivedProbe {
   private let input = Pipe()
   private let output = Pipe()
 
+  /// The measurement that the probe made when it started.
+  private(set) var first = Answer(isKnown: false, microseconds: 0, digests: [])
+
   /// The process's id.
   var id: Int32 { process.processIdentifier }
 
@@ -29,7 +32,7 @@ final class LongLivedProbe {
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     try process.run()
-    _ = try answer()
+    first = try answer()
   }
 
   deinit {
@@ -121,7 +124,8 @@ final class RootsProgram {
 
   /// The last byte of the library's code in the process, behind its last instruction.
   func lastCodeOffset(in process: Int32) throws -> off_t {
-    let map = try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
+    let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(process)/maps"))
+    let map = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
     let line = try #require(map.split(separator: "\n").first { $0.contains(" r-xp ") && $0.hasSuffix(library) })
     let fields = line.split(separator: " ")
     let addresses = fields[0].split(separator: "-").map { Int($0, radix: 16)! }
