@@ -25,7 +25,9 @@ def replay(group, test):
     elif kind == "Measurement":
         app, device = ([(i, bytes.fromhex(d)) for i, d in test[k]] for k in ("appComponents", "deviceComponents"))
         policy = measurement.parse_configuration(value["configuration"])["policy"]
-        made = measurement.configuration(value["salt"], value["mpkId"], dict(app), dict(device), test["created"], policy)
+        made = measurement.configuration(
+            value["salt"], value["mpkId"], dict(app), dict(device), test["created"], policy
+        )
         assert made == value["configuration"] and measurement.proof_key_id(value["mpk"]) == value["mpkId"]
         assert measurement.integrity_measurement(value["salt"], made, app, device) == value["integrity"]
         assert measurement.device_measurement(value["salt"], made, device) == value["device"]

@@ -50,11 +50,15 @@ def _check_measurement(*, mpk, appComponents, deviceComponents, salt, created, c
     assert device == measurement.device_measurement(salt, configuration, deviceComponents)
 
 
-def _measurement(group, comment, label, app, device, *, flags=("Normal",), salt=None, mpk=None, created=1790000000, policy=0):
+def _measurement(
+    group, comment, label, app, device, *, flags=("Normal",), salt=None, mpk=None, created=1790000000, policy=0
+):
     salt = pin(f"{label}/salt", 32) if salt is None else salt
     mpk = pin(f"{label}/mpk", 16) if mpk is None else mpk
     key_id = measurement.proof_key_id(mpk)
-    configuration = measurement.configuration(salt, key_id, [i for i, _ in app], [i for i, _ in device], created, policy)
+    configuration = measurement.configuration(
+        salt, key_id, [i for i, _ in app], [i for i, _ in device], created, policy
+    )
     group.valid(
         comment,
         flags,
