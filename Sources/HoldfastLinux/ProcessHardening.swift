@@ -39,15 +39,18 @@ package enum ProcessHardening {
   /// Locks every page, present or future, into memory once it has been touched.
   ///
   /// It does so only if no limit applies, because of a privilege or because none is set. Under a limit, later allocations would
-  /// count against it and fail when it is reached: a device with many peers would reject them.
+  /// count against it and fail when it is reached: a device with many peers would reject them. ``LockedMemory`` can still be locked.
   private static func lockMemory() {
     let resource = __rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue)
     var limit = rlimit()
     guard unsafe getrlimit(resource, &limit) == 0 else { return }
+    let former = limit
     // With a limit of 0, only a privileged process can lock memory.
     limit.rlim_cur = limit.rlim_max == rlim_t.max ? rlim_t.max : 0
     guard unsafe setrlimit(resource, &limit) == 0 else { return }
-    _ = mlockall(MCL_CURRENT | MCL_FUTURE | Int32(MCL_ONFAULT))
+    guard mlockall(MCL_CURRENT | MCL_FUTURE | Int32(MCL_ONFAULT)) != 0 else { return }
+    limit = former
+    unsafe setrlimit(resource, &limit)
   }
 }
 

@@ -36,10 +36,15 @@ public struct Measurer: ~Copyable {
 
   /// Measures every component that Linux has, for a proof under a policy.
   ///
-  /// - Parameter policy: the policy that the configurations have which the measurement is for.
+  /// - Parameters:
+  ///   - policy: the policy that the configurations have which the measurement is for.
+  ///   - makingDeviceSecret: whether a missing device secret is created first.
   /// - Throws: the errors of ``measure(makingDeviceSecret:)``.
-  package mutating func measure(under policy: MeasurementPolicy) throws(MeasurementError) -> LiveMeasurement {
-    try measure(PlatformComponent.app, PlatformComponent.device, policy: policy)
+  package mutating func measure(
+    under policy: MeasurementPolicy, makingDeviceSecret: Bool = false
+  ) throws(MeasurementError) -> LiveMeasurement {
+    try measure(
+      PlatformComponent.app, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret, policy: policy)
   }
 
   /// Measures every component that Linux has, and `host.posture`, which a baseline has only by policy.

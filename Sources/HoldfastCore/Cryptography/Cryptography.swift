@@ -106,7 +106,6 @@ extension StreamingDigest {
   }
 
   /// Ends a SHA-256 hash or its HMAC, and returns the result as a secret.
-  @inlinable
   public mutating func finishSecret() throws(CryptographyFailure) -> Secret<32> {
     var secret = Secret<32>()
     try secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
@@ -136,7 +135,6 @@ public struct RandomFailure: Error {
 
 extension RandomSource where Self: ~Copyable {
   /// Returns `count` fresh random bytes that are public, for a challenge, an identifier or a nonce.
-  @inlinable
   public mutating func fixedBytes<Kind, let count: Int>() throws(RandomFailure) -> TypedBytes<Kind, count> {
     var fresh = TypedBytes<Kind, count>()
     var bytes = fresh.mutableBytes

@@ -14,7 +14,6 @@ public struct TypedBytes<Kind, let count: Int>: Sendable {
   }
 
   /// Copies `bytes`; nil unless there are exactly `count` of them.
-  @inlinable
   public init?(_ bytes: Span<UInt8>) {
     guard bytes.count == count else { return nil }
     storage = InlineArray { bytes[$0] }
@@ -33,15 +32,13 @@ public struct TypedBytes<Kind, let count: Int>: Sendable {
   /// The bytes, which the caller may change in place.
   public var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)
-    @_transparent
+    @inlinable
     mutating get { storage.mutableSpan }
   }
 
   /// The byte at `index`, below `count`.
   public subscript(index: Int) -> UInt8 {
-    @_transparent
     get { storage[index] }
-    @_transparent
     set { storage[index] = newValue }
   }
 }

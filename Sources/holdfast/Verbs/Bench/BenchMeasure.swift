@@ -39,13 +39,17 @@ struct BenchMeasure: Verb {
     let names = measurement.durations.map { $0.id.description }.sorted()
     var later = BenchSeries("later", parts: names)
     var progress = BenchProgress("measurements", of: rounds)
+    var knownCount = 0
     for round in 1..<rounds {
       let start = monotonicNanoseconds()
-      let durations = try measure(&measurer).durations
-      later.record(partNanoseconds: Self.parts(of: durations, in: monotonicNanoseconds() - start, named: names))
+      let measurement = try measure(&measurer)
+      let whole = monotonicNanoseconds() - start
+      later.record(partNanoseconds: Self.parts(of: measurement.durations, in: whole, named: names))
+      if measurement.isCodeKnown { knownCount += 1 }
       progress.step(round + 1)
     }
-    report(first, later, record.members(count: rounds, measurement))
+    report(first, later, record.members(count: rounds, measurement) + [("known", .integer(UInt64(knownCount)))])
+    if !output.json { Console.note("the code was known to be unchanged in \(knownCount) of the later measurements") }
     try picture.write {
       later.chart(
         title: "\(rounds - 1) measurements after the first one, which took \(milliseconds(first.total.max)) ms",
@@ -54,7 +58,9 @@ struct BenchMeasure: Verb {
   }
 
   private func measure(_ measurer: inout Measurer) throws(Failure) -> LiveMeasurement {
-    do throws(MeasurementError) { return try measurer.measure(makingDeviceSecret: true) } catch { throw Failure(error) }
+    do throws(MeasurementError) { return try measurer.measure(under: .knownCode, makingDeviceSecret: true) } catch {
+      throw Failure(error)
+    }
   }
 
   /// Returns the time of each component, in the order of `names`. `app.image` is measured at the same time as the others, and gets
