@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import re
-import resource
 import select
 import signal
 import socket
@@ -292,12 +291,9 @@ def test_an_agent_locks_its_memory_and_keeps_its_socket_to_itself(desk, agent):
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user has the limit in any case")
 def test_an_agent_locks_its_memory_under_the_limit_of_an_ordinary_user(desk):
     """Without the capability to lock any memory, and with the 8 MiB that users usually may lock."""
-    command = ["setpriv", "--bounding-set=-ipc_lock", desk.holdfast, "agent", "--socket", "agent.sock", "--json"]
-    limit = (8 << 20, 8 << 20)
-    with subprocess.Popen(
-        command, cwd=desk.path, env=desk.environment, stdout=subprocess.PIPE,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, limit),
-    ) as process:  # fmt: skip
+    limited = ["prlimit", "--memlock=8388608:8388608", "setpriv", "--bounding-set=-ipc_lock"]
+    command = [*limited, desk.holdfast, "agent", "--socket", "agent.sock", "--json"]
+    with subprocess.Popen(command, cwd=desk.path, env=desk.environment, stdout=subprocess.PIPE) as process:
         assert json.loads(process.stdout.readline())["event"] == "ready"
         locked = re.search(r"VmLck:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
         assert 36 <= int(locked[1]) <= 8192
