@@ -729,3 +729,16 @@ def test_an_app_with_an_older_library_is_approved_with_a_notice(backend):
         version = f"version {other}.{text[2].decode()} of Holdfast's library"
         assert (version in done.stderr.decode()) == is_older, done.stderr.decode()
         status_is(backend.own("unapprove", copy), OK)
+
+
+def test_an_enrolment_that_permits_known_code_says_so_in_its_configuration_and_proves(backend):
+    status_is(backend.own("approve"), OK)
+    for more, beginning in (((), b"\xa6\x01\x01"), (("--known-code",), b"\xa7\x01\x02")):
+        state = backend.name("state")
+        status_is(backend.enroll(backend.lock_file, state, *more), OK)
+        (configuration,) = state.rglob("measurement_config.bin")
+        assert configuration.read_bytes()[:3] == beginning, (
+            "a map of six members of version 1, or of seven of version 2"
+        )
+        prove = ("prove", "--connect", f"unix:{backend.socket}", "--state", state, "--command", "unlock")
+        status_is(backend.line.run(*prove), OK)
