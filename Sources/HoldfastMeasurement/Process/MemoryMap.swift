@@ -77,7 +77,7 @@ package struct ExecutableSegment: Equatable {
 /// Source: proc_pid_maps(5).
 package struct MemoryMapping: Equatable {
   package var addresses: Range<UInt64>
-  /// What is permitted, and whether the mapping is shared, such as `r-xp`.
+  /// The permissions and the sharing of the mapping, four characters such as `r-xp`.
   package var permissions: [UInt8]
   package var isWritable: Bool
   package var isExecutable: Bool
