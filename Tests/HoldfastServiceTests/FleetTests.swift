@@ -63,7 +63,7 @@ import Testing
     let test = try TestFleet(database)
     let token = try test.fleet.addOperator("dave", scopes: [.read, .approve], for: 60, by: test.owner)
     #expect(try test.fleet.authenticate(token)?.name == "dave")
-    #expect(try test.fleet.authenticate(token)?.scopes == [.read, .approve])
+    #expect(try test.fleet.authenticate(token)?.scopes == [.read, .approve, .report])
     #expect(try test.fleet.authenticate(String(token.dropLast()) + "x") == nil)
     #expect(try test.fleet.authenticate("") == nil)
     #expect(throws: AdministrationFault.conflict(.existingOperator)) {

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import pathlib
+import re
 import stat
 import subprocess
 
@@ -321,6 +322,49 @@ def test_an_image_that_its_maker_signed_has_the_makers_name(service):
     service.verb(*approve, *signed, status=2)
     assert service.json("show", "images", digest)["maker"] == "Door team"
     service.verb(*approve, *signed[:2], status=64)
+
+
+def test_an_app_with_an_older_library_is_approved_with_a_notice(service):
+    own = pathlib.Path(service.command_line.path).read_bytes()
+    text = re.search(rb"holdfast library version ([0-9]+)\.([0-9.]+);", own)
+    for major, is_older in ((int(text[1]) - 1, True), (int(text[1]), False)):
+        copy = service.folder / f"app-{major}"
+        copy.write_bytes(own.replace(text[0], b"holdfast library version %d.%s;" % (major, text[2])))
+        done = service.run("image", "approve", copy, "--subject", f"app-{major}", "--version", "1.2.3")
+        assert done.returncode == 0, done.stderr.decode()
+        assert (f"version {major}.{text[2].decode()} of Holdfast's library" in done.stderr.decode()) == is_older
+
+
+def test_a_policy_with_makers_registers_only_devices_that_one_of_them_signed(service):
+    maker, stranger, device = (service.folder / name for name in ("device-maker.key", "stranger.key", "signed.json"))
+    device.write_text(json.dumps({**service.descriptor, "device_id": "7" * 32}))
+    for key in (maker, stranger):
+        subprocess.run(
+            ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key],
+            check=True,
+            capture_output=True,
+        )
+        signing = ["openssl", "dgst", "-sha256", "-sign", key, "-out", key.with_suffix(".sig"), device]
+        subprocess.run(signing, check=True, capture_output=True)
+    public = ["openssl", "pkey", "-in", maker, "-pubout", "-outform", "DER"]
+    der = subprocess.run(public, check=True, capture_output=True).stdout
+    policy = service.json("policy", "show")
+    (service.folder / "policy.json").write_text(
+        json.dumps({**policy, "device_makers": [base64.b64encode(der).decode()]})
+    )
+    service.verb("policy", "set", service.folder / "policy.json")
+    try:
+        for more in ((), ("--signature", stranger.with_suffix(".sig"))):
+            service.verb("device", "add", device, *more, status=1)
+        signed = ("--signature", maker.with_suffix(".sig"))
+        device.write_text(device.read_text() + "\n")
+        service.verb("device", "add", device, *signed, status=1)
+        device.write_text(device.read_text()[:-1])
+        service.verb("device", "add", device, *signed)
+        assert service.json("show", "devices", "7" * 32)["id"] == "7" * 32
+    finally:
+        (service.folder / "policy.json").write_text(json.dumps(policy))
+        service.verb("policy", "set", service.folder / "policy.json")
 
 
 def test_a_refusal_says_whom_to_ask(service):

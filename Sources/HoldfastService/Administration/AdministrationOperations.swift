@@ -244,7 +244,7 @@ extension AdministrationOperation {
         of: .auditsOfDevice, in: fleet, filters: filters + [.bytes(bytes(hexadecimal: device) ?? [])])
     },
     AdministrationOperation(
-      "receiveAudits", .post, "/audits", .approve, "Stores a part of a device's audit log, with its hash chain.",
+      "receiveAudits", .post, "/audits", .report, "Stores a part of a device's audit log, with its hash chain.",
       body: [
         Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device."),
         Schema.Property("after", .anyInteger, required: true, "The number of the entry before the first one here."),

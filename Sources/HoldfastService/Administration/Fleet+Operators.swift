@@ -9,7 +9,9 @@ import HoldfastStorage
 package enum OperatorScope: String, Sendable, CaseIterable {
   /// To see records.
   case read
-  /// To decide about requests, and to invite.
+  /// To hand in audit logs.
+  case report
+  /// To decide about requests, and to invite; includes `report`.
   case approve
   /// To revoke and to block.
   case revoke
@@ -120,7 +122,8 @@ extension FleetSession {
   /// Reads an operator from name and scopes.
   func caller(_ row: SQLRow) throws(FleetFault) -> Operator {
     let (name, words) = try decoding { () throws(SQLFault) in (try row.text(0), try row.text(1)) }
-    return Operator(
-      name: name, scopes: Set(words.split(separator: " ").compactMap { OperatorScope(rawValue: String($0)) }))
+    var scopes = Set(words.split(separator: " ").compactMap { OperatorScope(rawValue: String($0)) })
+    if scopes.contains(.approve) { scopes.insert(.report) }
+    return Operator(name: name, scopes: scopes)
   }
 }

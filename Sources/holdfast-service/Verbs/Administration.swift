@@ -281,7 +281,7 @@ struct AddOperator: AdministrationVerb {
     commandName: "add", abstract: "Make an operator's token, which is shown only once.")
 
   @Argument(help: "The name, which no operator had before.") var name: String
-  @Option(help: "The permissions with commas: read, approve, revoke, admin.") var scopes: String
+  @Option(help: "The permissions with commas: read, report, approve, revoke, admin.") var scopes: String
   @Option(help: "The lifetime of the token, such as 90d; by default no end.") var validFor: String?
   @OptionGroup var instance: InstanceOptions
   @Flag(help: "Print one JSON object.") var json = false
