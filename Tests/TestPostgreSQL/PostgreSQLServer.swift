@@ -119,6 +119,10 @@ package final class PostgreSQLServer: Sendable {
       + (options.isEmpty ? "" : "&" + options)
   }
 
+  /// The URL of a database for tests in which the server is there all the time: a new connection has a minute, in place of the
+  /// service's 2 s, which a machine with busy processors may need.
+  package func patientURL(_ database: String) -> String { url(database, options: "connect_timeout=60") }
+
   /// Adds lines to `postgresql.conf`.
   package func configure(_ settings: [String]) throws {
     let address = "port = \(port)\nunix_socket_directories = '\(folder.path)'\n"
