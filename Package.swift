@@ -373,6 +373,14 @@ let package = Package(
       name: "PowerCut", dependencies: ["CPowerCut", "CReadOnlyDisk", "HoldfastLinux"], path: "Tests/PowerCut",
       swiftSettings: strict),
     .target(name: "CDisturbance", path: "Tests/CDisturbance"),
+    .target(name: "CSecretMarks", path: "Tests/CSecretMarks"),
+    .executableTarget(
+      name: "ConstantTime",
+      dependencies: [
+        "CSecretMarks", "HoldfastAuthenticator", "HoldfastCore", "HoldfastLinux", "HoldfastMeasurement",
+        "HoldfastOpenSSL", "HoldfastVault", "TestSupport",
+      ],
+      path: "Tests/ConstantTime/Program", swiftSettings: strict),
     .executableTarget(
       name: "MeasurementProbe",
       dependencies: ["HoldfastMeasurement", "HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "CDisturbance"],

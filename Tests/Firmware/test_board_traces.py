@@ -4,6 +4,7 @@ A plugin of QEMU's (`trace.c`) follows a function: each instruction, and each ad
 trace has to be the same.
 """
 
+import os
 import random
 import subprocess
 import tempfile
@@ -17,6 +18,8 @@ from published import ORDER, POINT_I, POINT_R
 HERE = ROOT / "Tests" / "Firmware"
 HANDLERS = "count_millisecond", "wake"
 DICE = random.Random(20)
+# The number of random secrets of each kind.
+COUNT = int(os.environ.get("HOLDFAST_SECRETS", "40"))
 
 # Scalars whose digits, windows, signs or last additions are special: the smallest and the largest, those whose last step meets
 # the same point twice (2, 6, … 30), runs of bits, and random ones.
@@ -25,9 +28,9 @@ SCALARS = [
     *(ORDER - less for less in range(1, 34)),
     *(1 << bit for bit in (31, 32, 127, 128, 252, 253, 254, 255)),
     *((1 << bit) - 1 for bit in (32, 64, 128, 192, 224, 255)),
-    *(DICE.randrange(1, ORDER) for _ in range(40)),
+    *(DICE.randrange(1, ORDER) for _ in range(COUNT)),
 ]
-KEYS = [bytes(32), b"\xff" * 32, bytes(31) + b"\1", b"\x80" + bytes(31), *(DICE.randbytes(32) for _ in range(12))]
+KEYS = [bytes(32), b"\xff" * 32, bytes(31) + b"\1", b"\x80" + bytes(31), *(DICE.randbytes(32) for _ in range(COUNT))]
 
 
 @pytest.fixture(scope="module")

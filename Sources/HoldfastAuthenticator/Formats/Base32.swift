@@ -39,7 +39,8 @@ package enum Base32 {
       bytes[written] = UInt8(truncatingIfNeeded: bits >> UInt32(bitCount))
       written += 1
     }
-    guard bits & (1 << UInt32(bitCount) - 1) == 0 else { throw .strayBits }
+    let stray = UInt8(truncatingIfNeeded: bits & (1 << UInt32(bitCount) - 1))
+    guard revealed(stray) == 0 else { throw .strayBits }
     return secret
   }
 
@@ -63,7 +64,7 @@ package enum Base32 {
   /// Returns the index at which the padding begins. Every character before it is in the alphabet or a single separator.
   private static func endOfCharacters(_ text: Span<UInt8>) throws(Base32Fault) -> Int {
     var end = text.count
-    while end > 0, text[end - 1] == 0x3d { end -= 1 }
+    while end > 0, revealed(text[end - 1] ^ 0x3d) == 0 { end -= 1 }
     var wasCharacter = false
     var mistake: UInt8 = 0
     for index in 0..<end {
@@ -72,7 +73,7 @@ package enum Base32 {
       if isCharacter { mistake |= value(text[index]).isWrong }
       wasCharacter = isCharacter
     }
-    guard wasCharacter || end == 0, opaque(mistake) == 0 else { throw .character }
+    guard wasCharacter || end == 0, revealed(mistake) == 0 else { throw .character }
     return end
   }
 
@@ -82,7 +83,11 @@ package enum Base32 {
     guard paddingCount == 0 || rest != 0 && rest + paddingCount == 8 else { throw .padding }
   }
 
-  private static func isSeparator(_ character: UInt8) -> Bool { character == 0x20 || character == 0x2d }
+  private static func isSeparator(_ character: UInt8) -> Bool {
+    let (space, dash) = (Int32(character ^ 0x20), Int32(character ^ 0x2d))
+    // All ones if one of them is zero: then the difference has the sign bit set.
+    return revealed(UInt8(truncatingIfNeeded: ((space - 1) | (dash - 1)) >> 31)) != 0
+  }
 
   /// Returns the five bits that a character encodes. `isWrong` is not zero if the character is outside the alphabet.
   private static func value(_ character: UInt8) -> (value: UInt8, isWrong: UInt8) {
@@ -122,7 +127,7 @@ package enum Base16 {
       mistake |= high.isWrong | low.isWrong
       bytes[index] = high.value << 4 | low.value
     }
-    guard opaque(mistake) == 0 else { throw Base16Fault() }
+    guard revealed(mistake) == 0 else { throw Base16Fault() }
     return secret
   }
 

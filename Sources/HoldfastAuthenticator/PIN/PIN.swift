@@ -25,7 +25,7 @@ public struct PIN: ~Copyable, Sendable {
       let digit = Int32(digits[index]) - 0x30
       strange |= digit | (9 - digit)
     }
-    guard opaque(UInt8(truncatingIfNeeded: strange >> 31)) == 0 else { throw .notDigits }
+    guard revealed(UInt8(truncatingIfNeeded: strange >> 31)) == 0 else { throw .notDigits }
     ruleFault = Self.ruleFault(digits)
     self.digits = SecretBytes(copying: digits)
   }
@@ -36,12 +36,13 @@ public struct PIN: ~Copyable, Sendable {
   }
 }
 
-/// The rules for a new PIN. No branch depends on a digit, only on whether a rule is broken.
+/// The rules for a new PIN. No branch depends on a digit, only on whether a rule is broken. The operators do not check for overflow,
+/// which would be a branch.
 extension PIN {
   static func ruleFault(_ digits: Span<UInt8>) -> PINFault? {
-    if opaque(runFlag(digits)) != 0 { return .run }
-    if opaque(repetitionFlag(digits)) != 0 { return .repetition }
-    if opaque(yearFlag(digits, at: 0) | yearFlag(digits, at: digits.count - 4)) != 0 { return .year }
+    if revealed(runFlag(digits)) != 0 { return .run }
+    if revealed(repetitionFlag(digits)) != 0 { return .repetition }
+    if revealed(yearFlag(digits, at: 0) | yearFlag(digits, at: digits.count - 4)) != 0 { return .year }
     return nil
   }
 
@@ -51,9 +52,9 @@ extension PIN {
     var notDown: UInt32 = 0
     for index in 1..<digits.count {
       // The value is 1 to 19: 11 or 1 is a step up, 9 or 19 is a step down.
-      let step = UInt32(digits[index]) + 10 - UInt32(digits[index - 1])
-      notUp |= (step ^ 11) * (step ^ 1)
-      notDown |= (step ^ 9) * (step ^ 19)
+      let step = UInt32(digits[index]) &+ 10 &- UInt32(digits[index - 1])
+      notUp |= (step ^ 11) &* (step ^ 1)
+      notDown |= (step ^ 9) &* (step ^ 19)
     }
     return isZero(notUp) | isZero(notDown)
   }
@@ -71,8 +72,8 @@ extension PIN {
 
   /// Returns 1 if a year from 1900 to 2099 begins at `index`.
   private static func yearFlag(_ digits: Span<UInt8>, at index: Int) -> UInt8 {
-    let century = UInt32(digits[index] - 0x30) * 10 + UInt32(digits[index + 1] - 0x30)
-    return isZero((century ^ 19) * (century ^ 20))
+    let century = UInt32(digits[index] &- 0x30) &* 10 &+ UInt32(digits[index + 1] &- 0x30)
+    return isZero((century ^ 19) &* (century ^ 20))
   }
 
   /// Returns 1 for 0 and otherwise 0. `value` is below 2^31.

@@ -30,7 +30,7 @@ package struct UndoCode: ~Copyable, Sendable {
         if count < Self.characterCount { values[count] = value & 0x1f }
         count += 1
       }
-      return opaque(foreign) == 0 ? count : 0
+      return revealed(foreign) == 0 ? count : 0
     }
     guard count == Self.characterCount else { throw .malformedUndoCode }
     var bytes = Secret<16>()

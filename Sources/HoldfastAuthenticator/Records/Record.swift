@@ -112,7 +112,7 @@ extension Credential {
         let byte = Int32(bytes[index])
         strange |= (byte - 0x20) | (0x7e - byte)
       }
-      return opaque(UInt8(truncatingIfNeeded: strange >> 31)) == 0
+      return revealed(UInt8(truncatingIfNeeded: strange >> 31)) == 0
     }
   }
 }

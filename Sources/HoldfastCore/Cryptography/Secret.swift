@@ -70,6 +70,11 @@ package func opaque(_ value: UInt8) -> UInt8 {
   holdfast_opaque(value)
 }
 
+/// Returns `value`, which follows from a secret and may be known: only after this may a branch depend on it.
+package func revealed(_ value: UInt8) -> UInt8 {
+  holdfast_reveal(value)
+}
+
 /// Derives a secret from a device's private key: `HKDF-SHA-256(ikm: scalar, no salt, info: label, 32 bytes)`.
 ///
 /// Since it comes from the key, there is no second secret that could be lost or belong to another device. `scalar` is
@@ -124,5 +129,5 @@ package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Boo
   guard left.count == right.count else { return false }
   var difference: UInt8 = 0
   for index in left.indices { difference |= left[index] ^ right[index] }
-  return opaque(difference) == 0
+  return revealed(difference) == 0
 }

@@ -50,7 +50,7 @@ extension ByteBuffer {
   public mutating func append(paddedBase64 text: Span<UInt8>) throws(EncodingFault) {
     guard text.count % 4 == 0 else { throw .malformed }
     var count = text.count
-    for _ in 0..<2 where count > 0 && text[count - 1] == 0x3d { count -= 1 }
+    for _ in 0..<2 where count > 0 && revealed(text[count - 1] ^ 0x3d) == 0 { count -= 1 }
     try append(base64: text.extracting(0..<count), alphabet: .standard)
   }
 
@@ -83,7 +83,7 @@ extension Base64Alphabet {
       }
     }
     let trailing = pending & ((1 << UInt32(pendingBits)) - 1)
-    return faults == 0 && trailing == 0
+    return revealed(UInt8(truncatingIfNeeded: faults >> 8 | UInt16(trailing))) == 0
   }
 }
 
