@@ -26,7 +26,7 @@ extension Measurer {
   ///   - version: a claim about the app's version; nil for no claim. The service's policy knows the version.
   ///   - properties: the app's properties, at most 16, in any order; each has at least one byte.
   ///   - userProperty: printable ASCII that the app says about its user; nil for nothing.
-  ///   - policy: the ways of measuring that the baseline permits for its proofs.
+  ///   - policy: the ways of measuring that the baseline permits or demands for its proofs.
   ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
   ///   - random: the source of the salt.
   /// - Throws: ``MeasurementError`` if a source cannot be read, or there is no randomness.
@@ -36,7 +36,8 @@ extension Measurer {
     random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     try baseline(
-      of: try measure(makingDeviceSecret: true), subject: subject, version: version, properties: properties,
+      of: try measure(under: policy.intersection(.treeDigests), makingDeviceSecret: true), subject: subject,
+      version: version, properties: properties,
       userProperty: userProperty, policy: policy, clock: clock, random: &random)
   }
 
@@ -49,7 +50,7 @@ extension Measurer {
   ///   - version: a claim about the app's version; nil for no claim.
   ///   - properties: the app's properties, at most 16, in any order; each has at least one byte.
   ///   - userProperty: printable ASCII that the app says about its user; nil for nothing.
-  ///   - policy: the ways of measuring that the baseline permits for its proofs.
+  ///   - policy: the ways of measuring that the baseline permits or demands for its proofs.
   ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
   ///   - random: the source of the salt.
   /// - Throws: ``MeasurementError`` if there is no randomness, or the measurement does not fit into evidence.
@@ -71,7 +72,7 @@ extension Measurer {
       throw .evidence(error)
     }
     let claims = (subject, version, properties, userProperty)
-    return try baseline(of: measurement, for: configuration, claims)
+    return try baseline(of: try completed(measurement, for: configuration), for: configuration, claims)
   }
 
   /// Makes an earlier baseline again, with the same evidence, if app and host have not changed since.
@@ -200,7 +201,9 @@ extension Measurer {
     _ findings: inout Set<Finding>
   ) throws(MeasurementError) -> ComponentState {
     let measurement: LiveMeasurement
-    do throws(MeasurementError) { measurement = try measure(component) } catch { return .unmeasured(error) }
+    do throws(MeasurementError) { measurement = try measure(component, under: configuration.policy) } catch {
+      return .unmeasured(error)
+    }
     findings.formUnion(measurement.findings)
     let now = try fingerprints(of: measurement, for: configuration).fingerprints
     return now.allSatisfy(baseline.fingerprints.contains) ? .unchanged : .changed

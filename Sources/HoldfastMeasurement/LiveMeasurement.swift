@@ -22,7 +22,8 @@ public struct LiveMeasurement: Sendable {
   /// Whether only `device.secret` distinguishes this host from others of its kind, as in most containers.
   public internal(set) var restsOnDeviceSecretAlone = false
   /// The durations of the components in the order of their completion. A separate thread measures `app.image` at the same time.
-  /// The time for data that several components need is part of the first one's duration.
+  /// The time for data that several components need is part of the first one's duration. Several threads make tree digests: their
+  /// duration is the time that all threads spent on them.
   public internal(set) var durations: [Duration] = []
 
   /// The findings about the process.
@@ -32,6 +33,9 @@ public struct LiveMeasurement: Sendable {
 
   /// Whether `app.image` and `app.text` are digests that this process already knew, because their bytes cannot have changed.
   public internal(set) var isCodeKnown = false
+
+  /// Whether `app.image` and `app.text` are tree digests.
+  public internal(set) var hasTreeDigests = false
 
   /// The extent to which the kernel's fs-verity replaced the reading of a file's bytes.
   public struct VerityUse: Sendable, Equatable {

@@ -27,11 +27,12 @@ struct MeasurementPass {
   ) throws(MeasurementError) -> LiveMeasurement {
     let start = monotonicNanoseconds()
     let before = permitsKnownCode(app) ? try unchangingCode(liveCode(), &chunk) : nil
-    let known = before.flatMap { KnownCode.ofThisProcess.digests(for: $0) }
+    let known = before.flatMap { knownCode.digests(for: $0) }
     let examination = monotonicNanoseconds() - start
     let hashed = known == nil ? app : app.filter { $0 != .appImage && $0 != .appText }
     try hash(hashed, device, chunk: &chunk)
     if let before { try examineAgain(before, known, examination, chunk: &chunk) }
+    measurement.hasTreeDigests = usesTrees
     measurement.app = components(app)
     measurement.device = components(device)
     return measurement
@@ -40,6 +41,7 @@ struct MeasurementPass {
   private mutating func hash(
     _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
   ) throws(MeasurementError) {
+    if usesTrees { return try hashTrees(app, device, chunk: &chunk) }
     let image = app.contains(.appImage) ? imageDigest() : nil
     for component in app + device where component != .appImage { try measure(component, chunk: &chunk) }
     guard let image else { return }
@@ -47,6 +49,32 @@ struct MeasurementPass {
     measurement.verity.hasImage = digest.hasVerity
     record(.appImage, digest)
   }
+
+  /// Hashes code as trees, on all processors. This thread measures the other components meanwhile.
+  private mutating func hashTrees(
+    _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
+  ) throws(MeasurementError) {
+    let trees = try CodeTrees(
+      image: app.contains(.appImage), code: app.contains(.appText) ? liveCode() : nil, files, chunk: &chunk)
+    let hashing = TreeHashing(trees.sources)
+    for component in app + device where component != .appImage && component != .appText {
+      try measure(component, chunk: &chunk)
+    }
+    let outcomes = try hashing.finish()
+    if let image = try trees.image(outcomes) {
+      measurement.verity.hasImage = image.hasVerity
+      record(.appImage, image)
+    }
+    if let text = try trees.text(outcomes) {
+      measurement.verity.segmentCount = text.verifiedSegmentCount
+      measurement.verity.allSegmentCount = text.segmentCount
+      record(.appText, text.digest)
+    }
+  }
+
+  private var usesTrees: Bool { policy.contains(.treeDigests) }
+
+  private var knownCode: KnownCode { usesTrees ? .treesOfThisProcess : .ofThisProcess }
 
   private func permitsKnownCode(_ app: [PlatformComponent]) -> Bool {
     policy.contains(.knownCode) && app.contains(.appImage) && app.contains(.appText)
@@ -69,13 +97,13 @@ struct MeasurementPass {
       record(.appImage, TimedDigest(known: known.image, nanoseconds: 0))
       measurement.isCodeKnown = true
     case (_?, false):
-      KnownCode.ofThisProcess.forget()
+      knownCode.forget()
       code = nil
       try hash([.appImage, .appText], [], chunk: &chunk)
     case (nil, true):
       guard let image = digests[.appImage], let text = digests[.appText] else { return }
-      KnownCode.ofThisProcess.remember(.init(image: image, text: text), for: before)
-    case (nil, false): KnownCode.ofThisProcess.forget()
+      knownCode.remember(.init(image: image, text: text), for: before)
+    case (nil, false): knownCode.forget()
     }
   }
 

@@ -48,23 +48,28 @@ public struct Measurer: ~Copyable {
   }
 
   /// Measures every component that Linux has, and `host.posture`, which a baseline has only by policy.
-  package mutating func measureWithPosture(makingDeviceSecret: Bool = false) throws(MeasurementError) -> LiveMeasurement
-  {
+  package mutating func measureWithPosture(
+    under policy: MeasurementPolicy = [], makingDeviceSecret: Bool = false
+  ) throws(MeasurementError) -> LiveMeasurement {
     try measure(
-      PlatformComponent.everyApp, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
+      PlatformComponent.everyApp, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret, policy: policy)
   }
 
   /// Returns a recent measurement with the components that a configuration names but that are measured only for those that do. Known
-  /// code is hashed if the configuration does not permit it.
+  /// code is hashed if the configuration does not permit it, and so is code whose digests have another form than the configuration
+  /// demands.
   mutating func completed(
     _ measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> LiveMeasurement {
     var completed = measurement
-    if measurement.isCodeKnown && !configuration.policy.contains(.knownCode) {
-      completed = try measure(PlatformComponent.app, PlatformComponent.device)
+    if measurement.isCodeKnown && !configuration.policy.contains(.knownCode)
+      || measurement.hasTreeDigests != configuration.policy.contains(.treeDigests)
+    {
+      completed = try measure(PlatformComponent.app, PlatformComponent.device, policy: configuration.policy)
+      completed.add(measurement.properties)
     }
     for component in PlatformComponent.optional {
-      guard configuration.appIDs.contains(component.id), !measurement.app.contains(where: { $0.id == component.id })
+      guard configuration.appIDs.contains(component.id), !completed.app.contains(where: { $0.id == component.id })
       else { continue }
       var chunk: [UInt8] = []
       var pass = MeasurementPass(files: files)
@@ -166,9 +171,11 @@ public struct Measurer: ~Copyable {
     try measure([.appDebug, .appInjected], [])
   }
 
-  /// Measures one component.
-  mutating func measure(_ component: PlatformComponent) throws(MeasurementError) -> LiveMeasurement {
-    try measure([component], [])
+  /// Measures one component, in the form that a policy demands.
+  mutating func measure(
+    _ component: PlatformComponent, under policy: MeasurementPolicy
+  ) throws(MeasurementError) -> LiveMeasurement {
+    try measure([component], [], policy: policy)
   }
 
   private mutating func measure(

@@ -13,7 +13,7 @@ public struct Prover: Sendable {
   let keys: ProofKeys
   /// The use of the posture in enrolments that this value makes.
   public var postureUse: PostureUse = []
-  /// The ways of measuring that enrolments permit which this value makes. A service that does not know a way refuses its evidence.
+  /// The ways of measuring that enrolments permit or demand which this value makes. A service that does not know a way refuses its evidence.
   public var measurementPolicy: MeasurementPolicy = Prover.defaultMeasurementPolicy
   /// Without a policy, enrolments are as they always were, and every service accepts their evidence.
   public static let defaultMeasurementPolicy: MeasurementPolicy = []

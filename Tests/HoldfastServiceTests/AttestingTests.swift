@@ -77,6 +77,43 @@ import Testing
   }
 
   @Test(arguments: TestedDatabase.installed)
+  func `a tree digest counts only where it was approved as one, and never as a flat digest`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let tree = [UInt8](repeating: 0x99, count: 32)
+    var salt: UInt8 = 0
+    func attest(_ image: [UInt8], _ policy: MeasurementPolicy) throws -> [String] {
+      salt += 1
+      return try test.fleet.attest(TestApp(salt: salt, image: image, policy: policy).evidence(), for: test.device)
+        .reasons
+    }
+    func approve(_ image: [UInt8], tree: [UInt8]?) throws {
+      try test.fleet.approve(
+        fixed(image), tree: tree.map { fixed($0) }, subject: "app", version: .zero, keys: try TestApp.keys(),
+        by: test.owner)
+    }
+    // An approval from before has no tree digest.
+    #expect(try attest(TestApp.image, []) == [])
+    for image in [TestApp.image, tree] { #expect(try attest(image, .treeDigests) == ["unknownImage"]) }
+    try approve(TestApp.image, tree: tree)
+    #expect(try attest(TestApp.image, []) == [] && attest(tree, .treeDigests) == [])
+    #expect(try attest(tree, [.treeDigests, .knownCode]) == [])
+    #expect(try attest(tree, []) == ["unknownImage"] && attest(TestApp.image, .treeDigests) == ["unknownImage"])
+    let record = try test.perform("showImage", key: hex(TestApp.image))
+    #expect(record["tree_digest"]?.text == hex(tree))
+    // A tree digest belongs to the executable with which it was approved last.
+    let other = [UInt8](repeating: 0x66, count: 32)
+    try approve(other, tree: tree)
+    try test.fleet.withdraw(fixed(TestApp.image), by: test.owner)
+    #expect(try attest(tree, .treeDigests) == [])
+    try test.fleet.withdraw(fixed(other), by: test.owner)
+    #expect(try attest(tree, .treeDigests) == ["unknownImage"])
+    try approve(other, tree: nil)
+    #expect(try attest(tree, .treeDigests) == ["unknownImage"] && attest(other, []) == [])
+  }
+
+  @Test(arguments: TestedDatabase.installed)
   func `what one instance approves or withdraws counts at once at another, which has used it before`(
     database: TestedDatabase
   ) throws {

@@ -84,6 +84,9 @@ private final class Backup {
   /// A service that has something in every table.
   private static func full(_ database: TestedDatabase) throws -> (test: TestFleet, tokens: [StoredToken]) {
     let test = try TestFleet(database)
+    try test.fleet.approve(
+      Digest(filledWith: 0x55), tree: Digest(filledWith: 0x56), subject: "app", version: .zero,
+      keys: try TestApp.keys(), by: test.owner)
     var permission = TokenPermission()
     (permission.user, permission.commands) = ("alice", ["unlock"])
     let first = try test.enrol(TestApp(salt: 1), invitation: test.invite(permission)).token

@@ -44,6 +44,17 @@ import Testing
     }
     #expect(try test.perform("showImage", key: Self.image)["maker"]?.text == "Courier team")
     #expect(try approve([])["maker"] == .null)
+    // With a manifest, the tree digest is the one that the maker signed.
+    let tree = ("tree_digest", JSONValue.string(String(repeating: "88", count: 32)))
+    #expect(try approve([tree])["tree_digest"] == tree.1)
+    #expect(try approve(signed + [tree])["tree_digest"] == .null)
+    let named = #"{"version":[2,0,1],"tree_digest":"\#(String(repeating: "88", count: 32))"}"#
+    let treed = try maker.members(Self.text.replacing("[2,0,1]", with: named))
+    #expect(try approve(treed)["tree_digest"] == tree.1 && approve(treed + [tree])["tree_digest"] == tree.1)
+    #expect(throws: AdministrationFault.conflict(.anotherManifest)) {
+      try approve(treed + [("tree_digest", .string(Self.image))])
+    }
+    #expect(throws: AdministrationFault.self) { try approve([("tree_digest", .string("88"))]) }
   }
 
   @Test func `a changed text, another key and every other form of a signature are refused`() throws {

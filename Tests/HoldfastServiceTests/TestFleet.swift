@@ -113,6 +113,7 @@ struct TestApp {
   /// The host on which the app runs.
   var host: UInt8 = 1
   var image = Self.image
+  var policy: MeasurementPolicy = []
   var properties: [BoundedText<32>] = []
   var created = TestFleet.now
   var evidenceKey: [UInt8]?
@@ -136,7 +137,7 @@ struct TestApp {
     }
     let configuration = try MeasurementConfiguration(
       salt: fixed([UInt8](repeating: salt, count: 32)), mpkID: keys.id, appIDs: app.map { $0.id },
-      deviceIDs: device.map { $0.id }, created: created)
+      deviceIDs: device.map { $0.id }, created: created, policy: policy)
     let evidence = try Evidence(
       configuration: configuration, app: app, device: device, subject: nil, version: nil, properties: properties,
       statements: statements)

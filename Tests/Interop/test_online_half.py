@@ -325,7 +325,9 @@ def test_an_image_is_approved_under_a_name_and_a_version_listed_and_taken_back_a
     for version in ("1.2.3", "1.2.3", "1.2.4"):
         status_is(backend.own(*approve, version), OK)
     images = {entry["image"]: entry for entry in json.loads(backend.own("images", "--json").stdout)["images"]}
-    assert images[digest] == {"image": digest, "subject": "files", "version": [1, 2, 4]}, "the entry"
+    tree = measurement.tree_digest(pathlib.Path(image).read_bytes()).hex()
+    entry = {"image": digest, "subject": "files", "version": [1, 2, 4], "tree_digest": tree}
+    assert images[digest] == entry, "the entry"
     assert len(images) == 2, f"{len(images)} images"
     for name in (image, digest):
         status_is(backend.own("unapprove", name), OK)
@@ -729,6 +731,45 @@ def test_an_app_with_an_older_library_is_approved_with_a_notice(backend):
         version = f"version {other}.{text[2].decode()} of Holdfast's library"
         assert (version in done.stderr.decode()) == is_older, done.stderr.decode()
         status_is(backend.own("unapprove", copy), OK)
+
+
+def test_an_enrolment_with_tree_digests_needs_an_approval_with_one_and_proves(backend):
+    status_is(backend.own("approve"), OK)
+    program = pathlib.Path(backend.line.path).read_bytes()
+    images = backend.policy()["images"]
+    tree = images[sha256(program).hex()].pop("tree_digest")
+    assert tree == measurement.tree_digest(program).hex()
+    backend.change_policy(images=images)
+    state = backend.name("state")
+    status_is(backend.enroll(backend.lock_file, state, "--tree-digests"), DENIED, "does not contain this app's image")
+    status_is(backend.enroll(backend.lock_file, state), OK)
+    status_is(backend.own("approve"), OK)
+    for policy, more in ((2, ["--tree-digests"]), (3, ["--tree-digests", "--known-code"])):
+        state = backend.name("state")
+        status_is(backend.enroll(backend.lock_file, state, *more), OK)
+        (configuration,) = state.rglob("measurement_config.bin")
+        assert measurement.parse_configuration(configuration.read_bytes())["policy"] == policy
+        prove = ("prove", "--connect", f"unix:{backend.socket}", "--state", state, "--command", "unlock")
+        status_is(backend.line.run(*prove), OK)
+
+
+def test_the_lines_of_the_document_compute_the_tree_digest_that_is_approved(backend):
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/measurement.md").read_text()
+    (lines,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "def tree_digest" in block]
+    assert len(lines.splitlines()) <= 12
+    program = pathlib.Path(backend.line.path).read_bytes()
+    for size in (0, 1, (1 << 17) - 1, 1 << 17, (1 << 17) + 1, 40 << 17):
+        copy = backend.name("image")
+        copy.write_bytes(program[:size])
+        more = "import pathlib, sys\nprint(tree_digest(pathlib.Path(sys.argv[1]).read_bytes()).hex())"
+        words = [sys.executable, "-c", lines + more, copy]
+        computed = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+        assert computed == measurement.tree_digest(program[:size]).hex()
+        # Less is no program.
+        if size > 1:
+            done = backend.own("approve", copy, "--subject", "app", "--version", "1.2.3", "--json")
+            assert json.loads(done.stdout)["tree_digest"] == computed
+            status_is(backend.own("unapprove", copy), OK)
 
 
 def test_an_enrolment_that_permits_known_code_says_so_in_its_configuration_and_proves(backend):

@@ -90,8 +90,11 @@ package struct EvidenceStatements: Sendable, Hashable {
 extension Evidence {
   private static let imageID = ComponentID("app.image" as StaticString)
 
-  /// The digest of the app's executable, the component `app.image`; nil if it is missing.
-  package var image: Digest? { app.first { $0.id == Self.imageID }?.digest }
+  /// The digest of the app's executable, the component `app.image`, in the form that the configuration demands; nil if it is missing.
+  package var image: ImageDigest? {
+    guard let digest = app.first(where: { $0.id == Self.imageID })?.digest else { return nil }
+    return configuration.policy.contains(.treeDigests) ? .tree(digest) : .flat(digest)
+  }
 
   /// The label that begins the bytes under the MAC.
   static let domain: StaticString = "holdfast/1 evidence"
@@ -244,7 +247,7 @@ package struct UnverifiedEvidence: Sendable {
   package var releaseID: KeyID { evidence.configuration.mpkID }
 
   /// The digest of the app's executable that the evidence states; nil if the component is missing.
-  package var image: Digest? { evidence.image }
+  package var image: ImageDigest? { evidence.image }
 
   /// The salt of the baseline that the evidence states.
   package var salt: ConfigurationSalt { evidence.configuration.salt }

@@ -16,7 +16,7 @@ public struct MeasurementConfiguration: Sendable, Hashable {
   public let deviceIDs: [ComponentID]
   /// The time of the baseline, in Unix seconds.
   public let created: UInt64
-  /// The ways of measuring that the baseline permits. Without any, the configuration has the form of version 1.
+  /// The ways of measuring that the baseline permits or demands. Without any, the configuration has the form of version 1.
   public let policy: MeasurementPolicy
 
   /// Creates a configuration from its parts.

@@ -26,9 +26,9 @@ public struct SubmittedEvidence: Sendable {
     do throws(EncodingFault) { evidence = try UnverifiedEvidence(decoding: bytes.span) } catch { throw .malformed }
   }
 
-  /// SHA-256 of the app's executable as the evidence states it, 32 bytes, by which an approval is found; nil if it has no such
-  /// component. It may be a lie until the evidence is appraised.
-  public var image: Digest? { evidence.image }
+  /// The digest of the app's executable as the evidence states it, by which an approval is found; nil if it has no such component. It
+  /// may be a lie until the evidence is appraised.
+  public var image: ImageDigest? { evidence.image }
 
   /// The id of the release whose keys the evidence must have, 8 bytes.
   package var releaseID: KeyID { evidence.releaseID }
@@ -62,8 +62,7 @@ public struct SubmittedEvidence: Sendable {
     let approved: ApprovedImage
     do throws(AttestationRefusal) {
       approved = try authentic.approval(
-        ApprovedImage(
-          digest: image, subject: approval.subject, version: approval.version, proofKey: approval.keys.id),
+        ApprovedImage(image, approval.subject, approval.version, approval.keys.id),
         defaultKey: approval.keys.id, refusing: properties, now: now)
     } catch { throw .refused(error) }
     var cryptography = OpenSSLCryptography()
@@ -243,7 +242,7 @@ extension Evidence {
     {
       reasons.append(.incomplete)
     }
-    if let approved, approved.digest == image {
+    if let approved, approved.isApproval(of: image) {
       if configuration.mpkID != approved.proofKey ?? defaultKey { reasons.append(.anotherRelease) }
       if let claimed = subject, claimed != approved.subject {
         reasons.append(.subject(claimed: claimed, approved: approved.subject))

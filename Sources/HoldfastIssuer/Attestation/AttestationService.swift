@@ -57,7 +57,6 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
       case .notAuthentic: return .refused(.notAuthentic)
       }
     }
-    let digest = authentic.image
     let image: ApprovedImage
     let defaultKey: KeyID
     do throws(CryptographyFailure) { defaultKey = try ReleaseKeys(of: ReleaseRoots.default().root(at: 0)).id } catch {
@@ -65,7 +64,8 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     }
     do throws(AttestationRefusal) {
       image = try authentic.approval(
-        policy.images.first { $0.digest == digest }, defaultKey: defaultKey, refusing: policy.refusedProperties,
+        policy.images.first { $0.isApproval(of: authentic.image) }, defaultKey: defaultKey,
+        refusing: policy.refusedProperties,
         now: now)
     } catch { return .refused(error) }
     do throws(ServiceLedgerFault) {

@@ -16,6 +16,26 @@ public protocol ApprovedImages: Sendable {
   /// - Parameter image: SHA-256 of the executable, 32 bytes. Anyone may have chosen it.
   /// - Returns: Nil if the executable is not approved.
   func approval(of image: Digest) throws(Failure) -> ImageApproval?
+
+  /// Returns the approval of an executable by its tree digest, with the keys of its release.
+  ///
+  /// - Parameter tree: the tree digest of the executable, 32 bytes. Anyone may have chosen it. It must not be compared with SHA-256 of
+  ///   executables.
+  /// - Returns: Nil if the executable is not approved, or not in this form, as it is by default.
+  func approval(ofTree tree: Digest) throws(Failure) -> ImageApproval?
+}
+
+extension ApprovedImages {
+  /// Approves no executable by its tree digest.
+  public func approval(ofTree tree: Digest) throws(Failure) -> ImageApproval? { nil }
+
+  /// Returns the approval of an executable in the form that its evidence has.
+  func approval(of image: ImageDigest) throws(Failure) -> ImageApproval? {
+    switch image {
+    case .flat(let digest): try approval(of: digest)
+    case .tree(let digest): try approval(ofTree: digest)
+    }
+  }
 }
 
 /// The devices for which an issuer issues tokens.

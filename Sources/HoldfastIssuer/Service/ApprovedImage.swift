@@ -6,8 +6,9 @@ import HoldfastOpenSSL
 ///
 /// The owner sets the name and version, never the app: an old release could claim to be a newer one.
 package struct ApprovedImage: Sendable, Equatable {
-  /// The component `app.image`: SHA-256 of the executable, 32 bytes.
-  package let digest: Digest
+  /// The forms of the component `app.image` that are approved, the one under which the approval is listed first. An approval from
+  /// before tree digests has only the flat one.
+  package let digests: [ImageDigest]
   /// The claim `sub` of its tokens, text of 1 to 64 bytes.
   package let subject: BoundedText<64>
   /// The claim `ver` of its tokens, three numbers of at most 2^53 - 1.
@@ -16,18 +17,39 @@ package struct ApprovedImage: Sendable, Equatable {
   /// The id of the measurement proof key of the image's release, whose keys its evidence must have; nil for the default key.
   package let proofKey: KeyID?
 
-  /// Creates an approved image.
-  package init(digest: Digest, subject: BoundedText<64>, version: AppVersion, proofKey: KeyID? = nil) {
-    (self.digest, self.subject, self.version, self.proofKey) = (digest, subject, version, proofKey)
+  /// Creates an approved image from SHA-256 of the executable, and its tree digest, where that is approved, too.
+  package init(
+    digest: Digest, tree: Digest? = nil, subject: BoundedText<64>, version: AppVersion, proofKey: KeyID? = nil
+  ) {
+    self.init([.flat(digest)] + (tree.map { [.tree($0)] } ?? []), subject, version, proofKey)
   }
 
-  /// Reads the member `"<64 hex digits>": {"subject": …, "version": [1, 2, 3], "proof_key": "<16 hex digits>"}` of a policy's
-  /// `images`. Without `proof_key`, the image has the default key.
+  /// Creates the approval of an executable in one form only.
+  init(_ image: ImageDigest, _ subject: BoundedText<64>, _ version: AppVersion, _ proofKey: KeyID?) {
+    self.init([image], subject, version, proofKey)
+  }
+
+  private init(_ digests: [ImageDigest], _ subject: BoundedText<64>, _ version: AppVersion, _ proofKey: KeyID?) {
+    (self.digests, self.subject, self.version, self.proofKey) = (digests, subject, version, proofKey)
+  }
+
+  /// The digest under which the approval is listed.
+  package var digest: Digest { digests[0].digest }
+
+  /// The tree digest that is approved in addition; nil if there is none.
+  package var tree: Digest? { digests.dropFirst().first?.tree }
+
+  /// Returns whether an executable is approved in the form that its evidence has.
+  package func isApproval(of image: ImageDigest?) -> Bool { image.map(digests.contains) ?? false }
+
+  /// Reads the member `"<64 hex digits>": {"subject": …, "version": [1, 2, 3], "proof_key": "<16 hex digits>", "tree_digest": "<64 hex
+  /// digits>"}` of a policy's `images`. Without `proof_key`, the image has the default key; without `tree_digest`, evidence with tree
+  /// digests does not count.
   ///
   /// - Throws: The first mistake in the member.
   init(_ name: String, _ image: JSONMember) throws(JSONMistake) {
     guard let digest: Digest = fixedBytes(hexadecimal: name) else { throw image.mistake(.hexadecimal(digitCount: 64)) }
-    try image.checkMembers(["subject", "version", "proof_key"])
+    try image.checkMembers(["subject", "version", "proof_key", "tree_digest"])
     let subject: BoundedText<64> = try image.required("subject").boundedText()
     var numbers: [UInt64] = []
     for number in try image.required("version").elements(count: 3) { numbers.append(try number.integer()) }
@@ -38,8 +60,16 @@ package struct ApprovedImage: Sendable, Equatable {
       }
       proofKey = id
     }
+    var tree: Digest?
+    if let member = image.member("tree_digest") {
+      guard let digest: Digest = fixedBytes(hexadecimal: try member.text(byteCounts: 64...64)) else {
+        throw member.mistake(.hexadecimal(digitCount: 64))
+      }
+      tree = digest
+    }
     self.init(
-      digest: digest, subject: subject, version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]),
+      digest: digest, tree: tree, subject: subject,
+      version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]),
       proofKey: proofKey)
   }
 
@@ -51,7 +81,8 @@ package struct ApprovedImage: Sendable, Equatable {
         [
           ("subject", .string(subject.description)),
           ("version", .array([version.major, version.minor, version.patch].map { .integer($0) })),
-        ] + (proofKey.map { [("proof_key", .string(hexadecimal($0)))] } ?? []))
+        ] + (proofKey.map { [("proof_key", .string(hexadecimal($0)))] } ?? [])
+          + (tree.map { [("tree_digest", .string(hexadecimal($0)))] } ?? []))
     )
   }
 }
@@ -61,8 +92,8 @@ extension ApprovedImage {
   package static let developmentSubject = BoundedText<64>("development" as StaticString)
 
   /// The approval of any executable that runs with the development key.
-  package static func development(_ digest: Digest, release: KeyID) -> ApprovedImage {
-    ApprovedImage(digest: digest, subject: developmentSubject, version: .zero, proofKey: release)
+  package static func development(_ image: ImageDigest, release: KeyID) -> ApprovedImage {
+    ApprovedImage(image, developmentSubject, .zero, release)
   }
 }
 

@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 /// If the file has fs-verity, the measurement is SHA-256 of the algorithm's name as the kernel writes it, `sha256` or `sha512`,
 /// one zero byte, and the file's fs-verity digest of 32 or 64 bytes. Otherwise it is SHA-256 of the file.
 package enum ExecutableImage {
-  private static let path = "/proc/self/exe"
+  static let path = "/proc/self/exe"
 
   /// Returns the component `app.image` of a process that runs the executable file at `path`, for a service to approve.
   ///
@@ -20,6 +20,38 @@ package enum ExecutableImage {
     guard try isExecutable(HostFiles(), at: path) else { throw .malformed(.executable) }
     _ = try measure(HostFiles(), at: path, into: &hash, chunk: &chunk)
     do throws(CryptographyFailure) { return try hash.finish() } catch { throw .cryptography }
+  }
+
+  /// Returns the component `app.image` in both forms, of the same bytes, which are read once.
+  ///
+  /// - Throws: the errors of ``digest(of:)``.
+  package static func digests(of path: String) throws(MeasurementError) -> (flat: Digest, tree: Digest) {
+    let files = HostFiles()
+    guard try isExecutable(files, at: path) else { throw .malformed(.executable) }
+    let file = try files.open(path, as: .executable)
+    let verity: [UInt8]?
+    do throws(SystemError) { verity = try FileVerity.bytes(of: file) } catch {
+      throw .unreadable(.executable, code: error.number)
+    }
+    var flat = SHA256Stream()
+    if let verity {
+      flat.append(verity.span)
+      do throws(CryptographyFailure) {
+        let digest: Digest = try flat.finish()
+        return (digest, digest)
+      } catch { throw .cryptography }
+    }
+    let source = try TreeSource(file: file, as: .executable)
+    var chunk = [UInt8](repeating: 0, count: TreeDigest.chunkByteCount)
+    var leaves: [Digest] = []
+    for index in 0..<TreeDigest.chunkCount(of: source.byteCount) {
+      leaves.append(try source.leaf(at: index, buffer: &chunk))
+      flat.append(chunk.span.extracting(first: source.byteCount(at: index)))
+    }
+    try source.checkIsUnchanged()
+    do throws(CryptographyFailure) {
+      return (try flat.finish(), try TreeDigest.root(of: leaves, byteCount: source.byteCount))
+    } catch { throw .cryptography }
   }
 
   /// Returns whether the file has the complete header of an ELF program, with an entry point.
@@ -87,17 +119,11 @@ struct ExecutableText {
     let pages = try PageMap(files)
     for segment in code.segments {
       segmentCount += 1
-      if let verity = code.files.verity(of: segment),
-        try pages.isFileBacked(segment.addresses, chunk: &chunk)
-      {
+      let verity = try Self.verity(of: segment, in: code, pages, chunk: &chunk)
+      Self.append(segment, verity, to: &hash)
+      if verity != nil {
         verifiedSegmentCount += 1
-        hash.append(bigEndian: Self.verityMark)
-        hash.append(verity.span)
-        hash.append(bigEndian: segment.fileOffset)
-        hash.append(bigEndian: segment.byteCount)
       } else {
-        hash.append(bigEndian: segment.fileOffset)
-        hash.append(bigEndian: segment.byteCount)
         do throws(SystemError) {
           try Self.append(segment.addresses, of: memory, to: &hash, chunk: &chunk)
         } catch {
@@ -105,6 +131,24 @@ struct ExecutableText {
         }
       }
     }
+  }
+
+  /// Returns the fs-verity bytes that represent a segment; nil if its own bytes are hashed.
+  static func verity(
+    of segment: ExecutableSegment, in code: LiveCode, _ pages: borrowing PageMap, chunk: inout [UInt8]
+  ) throws(MeasurementError) -> [UInt8]? {
+    guard let verity = code.files.verity(of: segment) else { return nil }
+    return try pages.isFileBacked(segment.addresses, chunk: &chunk) ? verity : nil
+  }
+
+  /// Appends what comes before the bytes of a segment, or represents them.
+  static func append<Hash: StreamingDigest>(_ segment: ExecutableSegment, _ verity: [UInt8]?, to hash: inout Hash) {
+    if let verity {
+      hash.append(bigEndian: verityMark)
+      hash.append(verity.span)
+    }
+    hash.append(bigEndian: segment.fileOffset)
+    hash.append(bigEndian: segment.byteCount)
   }
 
   private static func append<Hash: StreamingDigest>(

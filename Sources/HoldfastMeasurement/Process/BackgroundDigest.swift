@@ -37,7 +37,10 @@ struct TimedDigest: Sendable {
   let hasVerity: Bool
 
   /// Takes a digest that was known, after an examination that took this time.
-  init(known digest: Digest, nanoseconds: UInt64) {
+  init(known digest: Digest, nanoseconds: UInt64) { self.init(digest, nanoseconds: nanoseconds) }
+
+  /// Takes the digest of bytes, which took this time.
+  init(_ digest: Digest, nanoseconds: UInt64) {
     (self.digest, self.nanoseconds, hasVerity) = (digest, nanoseconds, false)
   }
 

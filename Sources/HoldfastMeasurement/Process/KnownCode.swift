@@ -15,6 +15,8 @@ final class KnownCode: Sendable {
 
   /// The digests of the running process, for all of its measurers.
   static let ofThisProcess = KnownCode()
+  /// The same, as tree digests.
+  static let treesOfThisProcess = KnownCode()
 
   private let kept = Mutex<Kept?>(nil)
 

@@ -79,9 +79,12 @@ extension Prover {
   func measureForEnrolment() throws(ProverError) -> LiveMeasurement {
     var measurer = Measurer(keys: keys)
     do throws(MeasurementError) {
+      // A baseline hashes everything.
+      let policy = measurementPolicy.intersection(.treeDigests)
       var measurement =
         postureUse.contains(.asComponent)
-        ? try measurer.measureWithPosture(makingDeviceSecret: true) : try measurer.measure(makingDeviceSecret: true)
+        ? try measurer.measureWithPosture(under: policy, makingDeviceSecret: true)
+        : try measurer.measure(under: policy, makingDeviceSecret: true)
       guard postureUse.contains(.asProperties) else { return measurement }
       measurement.add(Posture.ofThisHost().properties + [try Self.postureKeyProperty()])
       return measurement

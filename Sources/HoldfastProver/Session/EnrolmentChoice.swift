@@ -50,12 +50,12 @@ package struct EnrolmentChoice {
     return try folder.requiredEntry(of: device).load()
   }
 
-  /// The ways of measuring that every enrolment permits which may be used. An enrolment that cannot be read permits none.
+  /// The ways of measuring that every enrolment has which may be used. An enrolment that cannot be read has none.
   var measurementPolicy: MeasurementPolicy {
     if let only { return only.measurementPolicy }
     guard let entries = try? folder.entries() else { return [] }
-    let permitKnownCode = entries.allSatisfy { (try? $0.load())?.measurementPolicy.contains(.knownCode) ?? false }
-    return permitKnownCode ? .knownCode : []
+    let policies = entries.map { (try? $0.load())?.measurementPolicy ?? [] }
+    return policies.dropFirst().reduce(policies.first ?? []) { $0.intersection($1) }
   }
 
   /// Returns the damage that makes a device deny the enrolment's proof; nil if the enrolment is intact.

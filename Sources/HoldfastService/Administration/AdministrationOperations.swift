@@ -61,6 +61,9 @@ extension AdministrationOperation {
       "approveImage", .post, "/images", .admin, "Approves an executable as a build of a release.",
       body: [
         Schema.Property("digest", .hexadecimal(digitCount: 64), required: true, "SHA-256 of the executable."),
+        Schema.Property(
+          "tree_digest", .hexadecimal(digitCount: 64),
+          "The tree digest of the executable. Without it, evidence with tree digests does not count."),
         Schema.Property("subject", .text(1...64), required: true, "The name of the app."),
         Schema.Property("version", .version, required: true, "The version of the app, three numbers."),
         Schema.Property(
@@ -73,8 +76,9 @@ extension AdministrationOperation {
     ) { (fleet, request) throws(AdministrationFault) in
       let digest: Digest = try request.fixedBytes("digest")
       try fleet.approve(
-        digest, subject: try request.required("subject"), version: try request.version("version"),
-        keys: try request.releaseKeys("root"), manifest: try request.manifest(), by: request.caller.actor)
+        digest, tree: try request.bytesIfPresent("tree_digest"), subject: try request.required("subject"),
+        version: try request.version("version"), keys: try request.releaseKeys("root"),
+        manifest: try request.manifest(), by: request.caller.actor)
       return try fleet.record(.images, hexadecimal(digest))
     },
     action("withdrawImage", on: .images, "/images/{id}/withdraw", .revoke, "Withdraws the approval of an executable.") {

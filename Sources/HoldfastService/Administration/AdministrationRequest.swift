@@ -50,6 +50,11 @@ extension AdministrationRequest {
     return bytes
   }
 
+  /// Returns the bytes of a member; nil if there is none.
+  func bytesIfPresent<Kind, let count: Int>(_ name: String) throws(AdministrationFault) -> TypedBytes<Kind, count>? {
+    body.member(name) == nil ? nil : try fixedBytes(name)
+  }
+
   func text<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity>? {
     guard let text = body.member(name)?.value.text else { return nil }
     guard let bounded = BoundedText<capacity>(text) else {

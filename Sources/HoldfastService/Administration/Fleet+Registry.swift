@@ -90,17 +90,21 @@ extension Fleet {
   ///
   /// - Parameters:
   ///   - image: The digest of the executable with its name and version.
+  ///   - tree: The tree digest of the executable; nil if evidence with tree digests does not count. With a manifest, it is the one that
+  ///     the manifest names. It belongs to the executable with which it was named last.
   ///   - keys: The keys of its release.
   ///   - manifest: The maker's manifest, which must name the executable as what it is approved; nil if there is none.
   /// - Throws: `conflict` if the release is registered with another evidence key, the manifest names something else, or for the
   ///   subject `development`.
   package func approve(
-    _ image: Digest, subject: BoundedText<64>, version: AppVersion, keys: borrowing ReleaseKeys,
+    _ image: Digest, tree: Digest? = nil, subject: BoundedText<64>, version: AppVersion, keys: borrowing ReleaseKeys,
     manifest: ReleaseManifest? = nil, by actor: Actor
   ) throws(AdministrationFault) {
     if let manifest, manifest.app != subject || manifest.versions[image] != version {
       throw .conflict(.anotherManifest)
     }
+    if let manifest, let tree, let named = manifest.trees[image], named != tree { throw .conflict(.anotherManifest) }
+    let tree = manifest.map { $0.trees[image] } ?? tree
     guard subject != ApprovedImage.developmentSubject else { throw .conflict(.reservedSubject) }
     let id = keys.id
     var random = SystemRandom()
@@ -134,6 +138,12 @@ extension Fleet {
           .copying(image.bytes), .text(subject.description), .unsigned(version.major), .unsigned(version.minor),
           .unsigned(version.patch), .copying(id.bytes), .unsigned(session.now))
         try session.run("DELETE FROM image_makers WHERE digest = $1", .copying(image.bytes))
+        try session.run(
+          "DELETE FROM image_trees WHERE digest = $1 OR tree = $2", .copying(image.bytes), .bytes(tree?.array ?? []))
+        if let tree {
+          try session.run(
+            "INSERT INTO image_trees (digest, tree) VALUES ($1, $2)", .copying(image.bytes), .copying(tree.bytes))
+        }
         if let manifest {
           try session.run(
             "INSERT INTO image_makers (digest, maker, maker_key) VALUES ($1, $2, $3)", .copying(image.bytes),

@@ -13,14 +13,17 @@ extension Listing {
     [
       "digest": .id(32), "subject": .text, "major": .number, "minor": .number, "patch": .number, "proof_key": .id(8),
       "added": .time, "withdrawn": .optional(.time), "maker": .optional(.text), "maker_key": .optional(.id(8)),
+      "tree_digest": .optional(.id(32)),
     ],
     page: """
-      SELECT i.digest, i.subject, i.major, i.minor, i.patch, i.release, i.added, i.withdrawn, m.maker, m.maker_key
-      FROM images i LEFT JOIN image_makers m ON m.digest = i.digest WHERE i.digest > $1 ORDER BY i.digest LIMIT $2
+      SELECT i.digest, i.subject, i.major, i.minor, i.patch, i.release, i.added, i.withdrawn, m.maker, m.maker_key, t.tree
+      FROM images i LEFT JOIN image_makers m ON m.digest = i.digest LEFT JOIN image_trees t ON t.digest = i.digest
+      WHERE i.digest > $1 ORDER BY i.digest LIMIT $2
       """,
     one: """
-      SELECT i.digest, i.subject, i.major, i.minor, i.patch, i.release, i.added, i.withdrawn, m.maker, m.maker_key
-      FROM images i LEFT JOIN image_makers m ON m.digest = i.digest WHERE i.digest = $1
+      SELECT i.digest, i.subject, i.major, i.minor, i.patch, i.release, i.added, i.withdrawn, m.maker, m.maker_key, t.tree
+      FROM images i LEFT JOIN image_makers m ON m.digest = i.digest LEFT JOIN image_trees t ON t.digest = i.digest
+      WHERE i.digest = $1
       """)
 
   static let provers = Listing(

@@ -5,7 +5,8 @@ import HoldfastOpenSSL
 /// A maker's list of the executables of a release, whose signature was checked.
 ///
 /// The text is strict JSON, `{"maker": "…", "app": "…", "images": {"<64 hex digits>": [1, 2, 3]}}`, with the version of each
-/// executable. The signature is in a file of its own (``MakerSignature``).
+/// executable. An executable whose tree digest counts, too, has `{"version": [1, 2, 3], "tree_digest": "<64 hex digits>"}` in place of
+/// the numbers. The signature is in a file of its own (``MakerSignature``).
 package struct ReleaseManifest: Sendable, Equatable {
   /// The name of the maker.
   package let maker: BoundedText<64>
@@ -15,6 +16,8 @@ package struct ReleaseManifest: Sendable, Equatable {
   package let app: BoundedText<64>
   /// The versions of the executables by their digests.
   package let versions: [Digest: AppVersion]
+  /// The tree digests of the executables that have one here, by their digests.
+  package let trees: [Digest: Digest]
 
   /// The largest text, in bytes.
   package static let maximumByteCount = 65_536
@@ -58,16 +61,32 @@ package struct ReleaseManifest: Sendable, Equatable {
       self.maker = try Self.name(json, "maker")
       app = try Self.name(json, "app")
       var versions: [Digest: AppVersion] = [:]
+      var trees: [Digest: Digest] = [:]
       for (name, member) in try json.required("images").members(atMost: Self.maximumCount) {
         guard let digest: Digest = fixedBytes(hexadecimal: name) else {
           throw member.mistake(.hexadecimal(digitCount: 64))
         }
+        var version = member
+        if case .object = member.value {
+          try member.checkMembers(["version", "tree_digest"])
+          version = try member.required("version")
+          trees[digest] = try Self.digest(member, "tree_digest")
+        }
         var numbers: [UInt64] = []
-        for number in try member.elements(count: 3) { numbers.append(try number.integer()) }
+        for number in try version.elements(count: 3) { numbers.append(try number.integer()) }
         versions[digest] = AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2])
       }
       self.versions = versions
+      self.trees = trees
     } catch { throw .mistake(error) }
+  }
+
+  private static func digest(_ json: JSONMember, _ name: String) throws(JSONMistake) -> Digest {
+    let member = try json.required(name)
+    guard let digest: Digest = fixedBytes(hexadecimal: try member.text(byteCounts: 64...64)) else {
+      throw member.mistake(.hexadecimal(digitCount: 64))
+    }
+    return digest
   }
 
   private static func name(_ json: JSONMember, _ name: String) throws(JSONMistake) -> BoundedText<64> {

@@ -82,14 +82,15 @@ extension Fleet {
 
 extension FleetSession {
   /// Returns name and version of an approved image; those of the newest one if this one is not approved.
-  fileprivate func likelyApp(_ image: Digest?) throws(FleetFault) -> (BoundedText<64>, AppVersion) {
+  fileprivate func likelyApp(_ image: ImageDigest?) throws(FleetFault) -> (BoundedText<64>, AppVersion) {
     guard
       let row = try row(
         """
-        SELECT subject, major, minor, patch FROM images WHERE withdrawn IS NULL
-        ORDER BY CASE WHEN digest = $1 THEN 0 ELSE 1 END, added DESC, digest LIMIT 1
+        SELECT i.subject, i.major, i.minor, i.patch
+        FROM images i LEFT JOIN image_trees t ON t.digest = i.digest WHERE i.withdrawn IS NULL
+        ORDER BY CASE WHEN i.digest = $1 OR t.tree = $2 THEN 0 ELSE 1 END, i.added DESC, i.digest LIMIT 1
         """,
-        .bytes(image?.array ?? []))
+        .bytes(image?.flat?.array ?? []), .bytes(image?.tree?.array ?? []))
     else { return (BoundedText("app" as StaticString), .zero) }
     return try decoding { () throws(SQLFault) -> (BoundedText<64>, AppVersion) in
       guard let subject = BoundedText<64>(try row.text(0)) else { throw .misuse }

@@ -299,6 +299,16 @@ extension BackupTable {
         INSERT INTO image_makers (digest, maker, maker_key)
         VALUES ($1, $2, $3)
         """),
+    BackupTable(
+      "image_trees", since: 6, key: [0], start: [.bytes([])],
+      page: """
+        SELECT digest, tree FROM image_trees
+        WHERE digest > $1 ORDER BY digest LIMIT $2
+        """,
+      insert: """
+        INSERT INTO image_trees (digest, tree)
+        VALUES ($1, $2)
+        """),
   ]
 
   /// The tables whose rows PostgreSQL numbers, with the statement after which it goes on from the last number.

@@ -114,14 +114,14 @@ extension Fleet {
       let refusal = Refusal(reasons: reasons.isEmpty ? [RefusalReason(.incomplete)] : reasons, code: code)
       try session.record(
         refusal, at: presented.presenter.isEmpty ? "fetch" : "attest", device: DeviceID(presented.presenter.span),
-        prover: hostID, image: evidence.image)
+        prover: hostID, image: evidence.image?.digest)
       return .refused(refusal, hostID)
     }
     let isRevoked = try session.remember(hostID)
     // An attestation for a device is refused when its token is asked for, with what else is known then.
     if presented.presenter.isEmpty, try isRevoked.found() ?? true {
       let refusal = Refusal(reasons: [.revokedProver], code: code)
-      try session.record(refusal, at: "fetch", device: nil, prover: hostID, image: evidence.image)
+      try session.record(refusal, at: "fetch", device: nil, prover: hostID, image: evidence.image?.digest)
       return .refused(refusal, hostID)
     }
     return .approved(
@@ -189,22 +189,31 @@ private struct EarlierAppraisal {
 }
 
 extension FleetSession {
-  /// Looks up the approval of an image.
-  fileprivate func approvedImage(_ digest: Digest?) throws(FleetFault) -> LookUp<ApprovedImage> {
-    try lookUp(
-      "SELECT subject, major, minor, patch, release, digest FROM images WHERE digest = $1 AND withdrawn IS NULL",
-      .optional(digest?.array)
-    ) { (row) throws(FleetFault) in
-      let (subject, version, release, digest) = try decoding { () throws(SQLFault) in
+  /// Looks up the approval of an image, by its digest in the form that it has.
+  fileprivate func approvedImage(_ image: ImageDigest?) throws(FleetFault) -> LookUp<ApprovedImage> {
+    let query: StaticString =
+      image?.tree == nil
+      ? """
+      SELECT i.subject, i.major, i.minor, i.patch, i.release, i.digest, t.tree
+      FROM images i LEFT JOIN image_trees t ON t.digest = i.digest WHERE i.digest = $1 AND i.withdrawn IS NULL
+      """
+      : """
+      SELECT i.subject, i.major, i.minor, i.patch, i.release, i.digest, t.tree
+      FROM image_trees t JOIN images i ON i.digest = t.digest WHERE t.tree = $1 AND i.withdrawn IS NULL
+      """
+    return try lookUp(query, .optional(image?.digest.array)) { (row) throws(FleetFault) in
+      let (subject, version, release, digest, tree) = try decoding { () throws(SQLFault) in
         (
           try row.text(0),
           AppVersion(major: try row.unsigned(1), minor: try row.unsigned(2), patch: try row.unsigned(3)),
-          try row.bytes(4), try row.bytes(5)
+          try row.bytes(4), try row.bytes(5), try row.isNull(6) ? [] : try row.bytes(6)
         )
       }
-      guard let name = BoundedText<64>(subject), let keyID = KeyID(release.span), let digest = Digest(digest.span)
+      guard let name = BoundedText<64>(subject), let keyID = KeyID(release.span), let digest = Digest(digest.span),
+        tree.isEmpty || tree.count == 32
       else { throw .corrupt }
-      return ApprovedImage(digest: digest, subject: name, version: version, proofKey: keyID)
+      return ApprovedImage(
+        digest: digest, tree: Digest(tree.span), subject: name, version: version, proofKey: keyID)
     }
   }
 

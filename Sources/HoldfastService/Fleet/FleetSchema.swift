@@ -93,5 +93,8 @@ package enum FleetSchema {
     CREATE TABLE image_makers (
       digest BLOB PRIMARY KEY REFERENCES images (digest), maker TEXT NOT NULL, maker_key BLOB NOT NULL);
     """,
+    """
+    CREATE TABLE image_trees (digest BLOB PRIMARY KEY REFERENCES images (digest), tree BLOB NOT NULL UNIQUE);
+    """,
   ]
 }

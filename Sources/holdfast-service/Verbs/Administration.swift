@@ -131,10 +131,10 @@ struct ApproveImage: AdministrationVerb {
   @Flag(help: "Print one JSON object.") var json = false
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
-    let digest: Digest
+    let digests: (flat: Digest, tree: Digest)
     let interpreter: String?
     do throws(MeasurementError) {
-      digest = try ExecutableImage.digest(of: image)
+      digests = try ExecutableImage.digests(of: image)
       interpreter = try ExecutableImage.interpreter(at: image)
     } catch { throw ServiceFailure(.malformed, "\(image) cannot be read as an executable") }
     if let interpreter, proofKeys != nil {
@@ -147,8 +147,8 @@ struct ApproveImage: AdministrationVerb {
     return OperationCall(
       name: "approveImage",
       body: [
-        ("digest", .string(hexadecimal(digest))), ("subject", .string(subject)),
-        ("version", .array(numbers.map { .integer($0) })), ("root", .string(try root())),
+        ("digest", .string(hexadecimal(digests.flat))), ("tree_digest", .string(hexadecimal(digests.tree))),
+        ("subject", .string(subject)), ("version", .array(numbers.map { .integer($0) })), ("root", .string(try root())),
       ] + (try signedManifest()))
   }
 

@@ -72,13 +72,15 @@ import HoldfastCore
     #expect(throws: EncodingFault.unexpected) { try MeasurementConfiguration(decoding: bytes.span) }
   }
 
-  @Test func `a policy is one more label of version 2, and changes both measurements`() throws {
+  @Test(arguments: [1, 2, 3] as [UInt8])
+  func `a policy is one more label of version 2, and changes both measurements`(policy: UInt8) throws {
     let plain = try configuration(["a"], ["b"])
     let permissive = try MeasurementConfiguration(
-      salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: plain.created, policy: .knownCode)
+      salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: plain.created,
+      policy: MeasurementPolicy(rawValue: policy))
     let bytes = permissive.encoded()
     #expect(bytes[..<3] == [0xa7, 1, 2])
-    #expect(bytes.suffix(2) == [7, 1])
+    #expect(bytes.suffix(2) == [7, policy])
     #expect(bytes[3..<(bytes.count - 2)] == plain.encoded()[3...])
     #expect(try MeasurementConfiguration(decoding: bytes.span) == permissive)
     var cryptography = OpenSSLCryptography()
@@ -86,7 +88,7 @@ import HoldfastCore
     #expect(digests[0] != digests[1])
   }
 
-  @Test(arguments: [0, 2, 3, 0x18] as [UInt8]) func `a policy without a bit, or with an unknown one, is refused`(
+  @Test(arguments: [0, 4, 5, 0x18] as [UInt8]) func `a policy without a bit, or with an unknown one, is refused`(
     policy: UInt8
   ) throws {
     var bytes = try MeasurementConfiguration(
@@ -96,7 +98,7 @@ import HoldfastCore
     #expect(throws: EncodingFault.self) { try MeasurementConfiguration(decoding: bytes.span) }
     #expect(throws: EncodingFault.unexpected) {
       try MeasurementConfiguration(
-        salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: 0, policy: MeasurementPolicy(rawValue: 2))
+        salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: 0, policy: MeasurementPolicy(rawValue: 4))
     }
   }
 

@@ -170,6 +170,30 @@ import HoldfastIssuer
     #expect(try parties.appraise() == .refused(.unknownImage))
   }
 
+  @Test func `evidence with tree digests counts only for an image that is approved with its tree digest`() throws {
+    var parties = parties
+    let plain = try parties.configuration()
+    let configuration = try MeasurementConfiguration(
+      salt: plain.salt, mpkID: plain.mpkID, appIDs: plain.appIDs, deviceIDs: plain.deviceIDs, created: plain.created,
+      policy: .treeDigests)
+    // Its component app.image is the flat digest of the example, as a tree digest.
+    let evidence = try parties.evidence(configuration: configuration)
+    let (flat, other) = (parties.image().digest, Digest(filledWith: 1))
+    func appraise(_ digest: Digest, tree: Digest?, _ evidence: [UInt8]? = nil) throws -> Bool {
+      parties.policy.images = [
+        ApprovedImage(
+          digest: digest, tree: tree, subject: "example-app", version: parties.image().version, proofKey: plain.mpkID)
+      ]
+      let appraisal = try parties.appraise(evidence)
+      if case .approved = appraisal { return true }
+      #expect(appraisal == .refused(.unknownImage))
+      return false
+    }
+    #expect(try !appraise(flat, tree: nil, evidence) && !appraise(flat, tree: other, evidence))
+    #expect(try appraise(other, tree: flat, evidence))
+    #expect(try !appraise(other, tree: flat) && appraise(flat, tree: other))
+  }
+
   @Test func `evidence counts only for images of the release whose keys it has`() throws {
     var parties = parties
     let own = try parties.configuration().mpkID

@@ -19,7 +19,7 @@ import HoldfastIssuer
 
   @Test func `evidence is appraised and a token issued from values only`() throws {
     let submitted = try SubmittedEvidence(parties.evidence())
-    #expect(submitted.image == parties.image().digest)
+    #expect(submitted.image == .flat(parties.image().digest))
     let app = try submitted.appraised(as: approval(), now: parties.now)
     #expect(app.subject == parties.image().subject && app.version == parties.image().version)
     let issuer = TokenIssuer(
@@ -29,6 +29,21 @@ import HoldfastIssuer
     #expect(opened.claims.contains(parties.example.text("measurement.im")))
     let again = try submitted.appraised(as: approval(), now: parties.now)
     #expect(again.baseline == app.baseline)
+  }
+
+  @Test func `a store that knows no tree digests approves none`() throws {
+    let store: any ApprovedImages = StoreInMemory(
+      StoreInMemory.State(
+        images: [parties.image().digest: (parties.image().subject, parties.image().version)],
+        devices: [:], keys: parties.releaseKeys))
+    #expect(try Self.approves(store, parties.image().digest) == [true, false])
+  }
+
+  private static func approves(_ store: some ApprovedImages, _ digest: Digest) throws -> [Bool] {
+    var isApproved = [false, false]
+    if try store.approval(of: digest) != nil { isApproved[0] = true }
+    if try store.approval(ofTree: digest) != nil { isApproved[1] = true }
+    return isApproved
   }
 
   @Test func `the keys of another release authenticate nothing`() throws {

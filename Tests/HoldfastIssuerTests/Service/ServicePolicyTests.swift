@@ -39,6 +39,9 @@ import HoldfastIssuer
       ApprovedImage(
         digest: Digest(filledWith: 1), subject: BoundedText("another" as StaticString), version: .zero,
         proofKey: KeyID(filledWith: 2)),
+      ApprovedImage(
+        digest: Digest(filledWith: 3), tree: Digest(filledWith: 4), subject: BoundedText("a third" as StaticString),
+        version: .zero, proofKey: KeyID(filledWith: 2)),
     ]
     policy.devices = .firstCome
     policy.subject = BoundedText("others" as StaticString)
@@ -63,6 +66,14 @@ import HoldfastIssuer
     #expect(wrongMember(#"{\#(least),"device_makers":[\#(many)]}"#) == "device_makers")
     #expect(wrongMember(#"{\#(least),"devices":"first-come","device_makers":["\#(text)"]}"#) == "device_makers")
     #expect(wrongMember(#"{\#(least),"devices":"first-come","device_makers":[]}"#) == nil)
+  }
+
+  @Test(arguments: ["\"00\"", "1", "null", "\"\(String(repeating: "g", count: 64))\""])
+  func `a tree digest that is none is refused by name`(value: String) {
+    let least = #""issuer":"i","attestation_issuer":"a","audience":"b""#
+    let image =
+      "\"\(String(repeating: "0", count: 64))\":{\"subject\":\"s\",\"version\":[1,2,3],\"tree_digest\":\(value)}"
+    #expect(wrongMember("{\(least),\"images\":{\(image)}}")?.hasSuffix("tree_digest") == true)
   }
 
   @Test func `what is left out has its default`() throws {

@@ -102,6 +102,16 @@ def _check_components(components, ids):
 
 
 KNOWN_CODE = 1
+TREE_DIGESTS = 2
+CHUNK = 128 << 10
+
+
+def tree_digest(data):
+    """The tree digest of bytes."""
+    chunks = [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
+    leaves = [sha256(b"holdfast/1 leaf\x00" + i.to_bytes(8, "big") + chunk) for i, chunk in enumerate(chunks)]
+    sizes = CHUNK.to_bytes(8, "big") + len(data).to_bytes(8, "big")
+    return sha256(b"holdfast/1 tree\x00" + sizes + b"".join(leaves))
 
 
 def configuration(salt, key_id, app_ids, device_ids, created, policy=0):
@@ -131,7 +141,7 @@ def parse_configuration(data):
     require(fields[1] == (2 if has_policy else 1), "WrongVersion")
     if has_policy:
         require(_is_uint(fields[7]), "WrongType")
-        require(fields[7] == KNOWN_CODE, "WrongPolicy")
+        require(0 < fields[7] <= KNOWN_CODE | TREE_DIGESTS, "WrongPolicy")
     for key, size in ((2, 32), (3, 8)):
         require(isinstance(fields[key], bytes), "WrongType")
         require(len(fields[key]) == size, "WrongSize")

@@ -40,6 +40,10 @@ def measurement_file():
         file.group("MeasurementConfiguration", lambda configuration: measurement.parse_configuration(configuration))
     )
     _policy_measurements(file.group("Measurement", _check_measurement))
+    _tree_policies(
+        file.group("MeasurementConfiguration", lambda configuration: measurement.parse_configuration(configuration))
+    )
+    _tree_measurements(file.group("Measurement", _check_measurement))
     return file
 
 
@@ -204,7 +208,7 @@ def _policies(group):
     group.valid("known code is permitted", configuration=cbor.encode(base))
     changed("version 1 with a policy", "UnknownKey", k1=1)
     changed("version 3 with a policy", "UnknownKey", k1=3)
-    for policy in (0, 2, 3, 255, 256, 257):
+    for policy in (0, 4, 5, 255, 256, 257):
         changed(f"policy {policy}", "WrongPolicy", k7=policy)
     for comment, policy in (("null", None), ("text", "1"), ("bytes", b"\x01"), ("true", True), ("an array", [1])):
         changed(f"a policy that is {comment}", "WrongType", k7=policy)
@@ -218,6 +222,23 @@ def _policy_measurements(group):
     app, device = measured(APP, "m"), measured(DEVICE, "m")
     same = {"salt": pin("same/salt", 32), "mpk": pin("same/mpk", 16)}
     _measurement(group, "the pinned salt and key, with known code permitted", "same", app, device, policy=1, **same)
+
+
+def _tree_policies(group):
+    base = {1: 2, 2: pin("trees/salt", 32), 3: pin("trees/id", 8), 4: APP, 5: DEVICE, 6: 1790000000, 7: 2}
+    group.valid("tree digests", configuration=cbor.encode(base))
+    group.valid("tree digests, and known code is permitted", configuration=cbor.encode({**base, 7: 3}))
+    group.invalid("version 1 with tree digests", "UnknownKey", configuration=cbor.encode({**base, 1: 1}))
+    for policy in (6, 7, 130):
+        comment = f"tree digests with an unknown bit, policy {policy}"
+        group.invalid(comment, "WrongPolicy", configuration=cbor.encode({**base, 7: policy}))
+
+
+def _tree_measurements(group):
+    app, device = measured(APP, "m"), measured(DEVICE, "m")
+    same = {"salt": pin("same/salt", 32), "mpk": pin("same/mpk", 16)}
+    for comment, policy in (("tree digests", 2), ("tree digests and known code", 3)):
+        _measurement(group, f"the pinned salt and key, with {comment}", "same", app, device, policy=policy, **same)
 
 
 def _encodings(invalid, good, base):

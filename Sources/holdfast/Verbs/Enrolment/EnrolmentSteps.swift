@@ -40,10 +40,17 @@ struct PostureOptions: ParsableArguments {
   }
 }
 
-/// The options for the ways of measuring that an enrolment permits.
+/// The options for the ways of measuring that an enrolment permits or demands.
 struct MeasuringOptions: ParsableArguments {
   @Flag(help: "Permit proofs to use digests of code that only root can have changed since the process hashed it.")
   var knownCode = false
+
+  @Flag(
+    help: """
+      Measure executable code by tree digests, whose chunks all processors hash at once. The service must have approved the image with \
+      its tree digest.
+      """)
+  var treeDigests = false
 }
 
 extension Prover {
@@ -52,6 +59,7 @@ extension Prover {
     var prover = self
     prover.postureUse = posture.use
     if measuring.knownCode { prover.measurementPolicy.insert(.knownCode) }
+    if measuring.treeDigests { prover.measurementPolicy.insert(.treeDigests) }
     return prover
   }
 }

@@ -23,8 +23,9 @@ struct ApprovalOptions: ParsableArguments {
   var proofKeys: String?
 
   func approval(of path: String, _ keys: borrowing ImageKeys) throws(Failure) -> ApprovedImage {
-    ApprovedImage(
-      digest: try imageDigest(path), subject: try appName(subject ?? "holdfast", of: "--subject"),
+    let digests = try imageDigests(path)
+    return ApprovedImage(
+      digest: digests.flat, tree: digests.tree, subject: try appName(subject ?? "holdfast", of: "--subject"),
       version: try AppVersion(argument: version ?? "0.0.0", of: "--version"), proofKey: keys.current)
   }
 

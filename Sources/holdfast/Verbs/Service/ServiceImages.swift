@@ -89,7 +89,11 @@ struct ServiceUnapprove: Verb {
 
   mutating func perform() throws(Failure) {
     let digest: Digest
-    if let given: Digest = fixedBytes(hexadecimal: image) { digest = given } else { digest = try imageDigest(image) }
+    if let given: Digest = fixedBytes(hexadecimal: image) {
+      digest = given
+    } else {
+      digest = try imageDigests(image).flat
+    }
     let folder = service.folder
     let former = try serving(service.dir) { () throws(ServiceFolderFault) in
       try folder.changing { () throws(ServiceFolderFault) in
@@ -121,13 +125,14 @@ extension ApprovedImage {
       [
         ("image", .string(hexadecimal(digest))), ("subject", .string(subject.description)),
         ("version", .array([version.major, version.minor, version.patch].map { .integer($0) })),
-      ] + (proofKey.map { [("proof_key", .string(hexadecimal($0)))] } ?? []))
+      ] + (proofKey.map { [("proof_key", .string(hexadecimal($0)))] } ?? [])
+        + (tree.map { [("tree_digest", .string(hexadecimal($0)))] } ?? []))
   }
 }
 
-/// Computes the `app.image` component of an executable file.
-func imageDigest(_ path: String) throws(Failure) -> Digest {
-  do throws(MeasurementError) { return try ExecutableImage.digest(of: path) } catch {
+/// Computes the `app.image` component of an executable file, in both forms.
+func imageDigests(_ path: String) throws(Failure) -> (flat: Digest, tree: Digest) {
+  do throws(MeasurementError) { return try ExecutableImage.digests(of: path) } catch {
     guard case .malformed = error else { throw Failure(.malformed, "\(path) cannot be read as an image") }
     throw Failure(
       .malformed, "\(path) is not an executable program (ELF)",
