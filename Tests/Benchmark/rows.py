@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import os
 import subprocess
 
 import peers
@@ -54,6 +55,7 @@ def rows(scene):
             each=count,
         )
 
+    processors = len(os.sched_getaffinity(0))
     large = scene.folder / "large"
     digest = hashlib.sha256(large.read_bytes()).hexdigest().encode()
 
@@ -105,6 +107,15 @@ def rows(scene):
             "measuring a whole process, everything hashed",
             lambda: scene.work("process"),
             [Peer("C with libcrypto, as many threads", lambda: process(scene), 1.10)],
+        ),
+        # By the clock: the threads share the work.
+        Row(
+            f"measuring a whole process, everything hashed as trees, {processors} threads",
+            lambda: scene.work("process-trees", by_processor=False),
+            [
+                Peer("C with libcrypto, as many threads", lambda: trees(scene, processors), 1.10),
+                Peer("Holdfast, one thread", lambda: scene.on_one_processor("process-trees"), 1 / (0.75 * processors)),
+            ],
         ),
         Row(
             "`holdfast --version`, start to exit",
@@ -161,3 +172,9 @@ def process(scene):
     """C hashes the bytes of the process that measures itself, which has been started by then."""
     words = [peers.compiled("reference"), "process", scene.measured.process.pid]
     return peers.Worker(words)
+
+
+def trees(scene, threads):
+    """The same bytes in chunks, which threads of C hash."""
+    words = [peers.compiled("reference"), f"trees:{threads}", scene.measured.process.pid]
+    return peers.Worker(words, by_processor=False)

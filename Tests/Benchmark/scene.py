@@ -71,6 +71,11 @@ class Scene:
     def work(self, name, by_processor=True):
         return peers.Worker([self.program, name, self.folder], by_processor, XDG_DATA_HOME=str(self.folder / "data"))
 
+    def on_one_processor(self, name):
+        """The same on one processor, so that one thread does all."""
+        words = ["taskset", "--cpu-list", min(os.sched_getaffinity(0)), self.program, name, self.folder]
+        return peers.Worker(words, by_processor=False, XDG_DATA_HOME=str(self.folder / "data"))
+
     def reference(self, name):
         return peers.Worker([peers.compiled("reference"), name, self.folder])
 

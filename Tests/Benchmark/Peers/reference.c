@@ -3,6 +3,7 @@
 //
 // usage: reference WORK FOLDER
 //        reference process PID
+//        reference trees:THREADS PID
 //        reference measure:FILE FOLDER
 
 #define OPENSSL_SUPPRESS_DEPRECATED
@@ -14,6 +15,7 @@
 #include <openssl/objects.h>
 #include <openssl/sha.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "worker.h"
@@ -353,6 +355,98 @@ static void prepare_process(const char *id) {
   memcpy(expected_text, text_digest, 32);
 }
 
+// The same bytes in chunks, as tree digests: each thread takes the next chunk. docs/measurement.md, "Tree digests".
+
+enum { chunk_size = 128 << 10, most_parts = 256, most_threads = 64 };
+static struct part { int file; unsigned long start, length; size_t first, count; } parts[most_parts];
+static size_t part_count, chunk_count;
+static unsigned long thread_count;
+static unsigned char (*leaves)[32];
+static atomic_size_t next_chunk;
+
+static void append_number(SHA256_CTX *hash, unsigned long number) {
+  unsigned char bytes[8];
+  for (int index = 0; index < 8; index++) bytes[index] = (unsigned char)(number >> (56 - 8 * index));
+  SHA256_Update(hash, bytes, 8);
+}
+
+static void *hash_chunks(void *unused) {
+  unsigned char *chunk = malloc(chunk_size);
+  for (size_t next; (next = atomic_fetch_add(&next_chunk, 1)) < chunk_count;) {
+    struct part *part = parts;
+    while (next >= part->first + part->count) part++;
+    unsigned long offset = (next - part->first) * (unsigned long)chunk_size;
+    size_t wanted = part->length - offset < chunk_size ? part->length - offset : chunk_size;
+    for (size_t done = 0; done < wanted;) {
+      ssize_t count = pread(part->file, chunk + done, wanted - done, (off_t)(part->start + offset + done));
+      if (count <= 0) stop("bytes cannot be read");
+      done += (size_t)count;
+    }
+    SHA256_CTX hash;
+    SHA256_Init(&hash);
+    SHA256_Update(&hash, "holdfast/1 leaf", 16);
+    append_number(&hash, next - part->first);
+    SHA256_Update(&hash, chunk, wanted);
+    SHA256_Final(leaves[next], &hash);
+  }
+  free(chunk);
+  return unused;
+}
+
+static void append_root(SHA256_CTX *result, const struct part *part) {
+  unsigned char root[32];
+  SHA256_CTX hash;
+  SHA256_Init(&hash);
+  SHA256_Update(&hash, "holdfast/1 tree", 16);
+  append_number(&hash, chunk_size);
+  append_number(&hash, part->length);
+  SHA256_Update(&hash, leaves + part->first, part->count * 32);
+  SHA256_Final(root, &hash);
+  SHA256_Update(result, root, 32);
+}
+
+static void hash_trees(void) {
+  pthread_t threads[most_threads];
+  atomic_store(&next_chunk, 0);
+  for (unsigned long index = 1; index < thread_count; index++)
+    if (pthread_create(&threads[index], NULL, hash_chunks, NULL) != 0) stop("no thread");
+  hash_chunks(NULL);
+  for (unsigned long index = 1; index < thread_count; index++) pthread_join(threads[index], NULL);
+  SHA256_CTX hash;
+  SHA256_Init(&hash);
+  for (size_t index = 0; index < part_count; index++) append_root(&hash, &parts[index]);
+  SHA256_Final(text_digest, &hash);
+}
+
+static int measure_trees(void) {
+  hash_trees();
+  return memcmp(text_digest, expected_text, 32) == 0;
+}
+
+static void add_part(int file, unsigned long start, unsigned long length) {
+  if (part_count == most_parts) stop("there are too many parts");
+  size_t count = (length + chunk_size - 1) / chunk_size;
+  parts[part_count++] = (struct part){file, start, length, chunk_count, count};
+  chunk_count += count;
+}
+
+static void prepare_trees(const char *id, const char *threads) {
+  thread_count = strtoul(threads, NULL, 10);
+  if (thread_count < 1 || thread_count > most_threads) stop("how many threads?");
+  prepare_process(id);
+  int file = open(measured, O_RDONLY | O_CLOEXEC);
+  add_part(file, 0, (unsigned long)lseek(file, 0, SEEK_END));
+  for (char *line = code; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+    unsigned long start, end, inode;
+    char protection[5];
+    if (sscanf(line, "%lx-%lx %4s %*x %*s %lu", &start, &end, protection, &inode) != 4) continue;
+    if (protection[2] == 'x' && inode != 0) add_part(memory, start, end - start);
+  }
+  leaves = malloc(chunk_count * 32);
+  hash_trees();
+  memcpy(expected_text, text_digest, 32);
+}
+
 int main(int count, char **arguments) {
   if (count != 3) stop("usage: reference WORK FOLDER");
   folder = arguments[2];
@@ -363,6 +457,7 @@ int main(int count, char **arguments) {
   else if (!strcmp(work, "totp")) serve(totp);
   else if (!strcmp(work, "ocra")) serve(ocra);
   else if (!strcmp(work, "process")) prepare_process(folder), serve(measure_process);
+  else if (!strncmp(work, "trees:", 6)) prepare_trees(folder, work + 6), serve(measure_trees);
   else if (!strncmp(work, "measure:", 8)) measure_file(work + 8);
   else if (!strcmp(work, "measure")) measure_file("executable");
   else if (!strcmp(work, "measure-large")) measure_file("large");
