@@ -78,7 +78,8 @@ import HoldfastMeasurement
     try program.write(to: URL(filePath: host.program))
     let approved = try ExecutableImage.digests(of: host.program)
     #expect(try approved.flat == digests([])["app.image"] && approved.tree == digests(.treeDigests)["app.image"])
-    #expect(try approved == (ExecutableImage.digest(of: host.program), treeDigest(Array(program))))
+    #expect(
+      try approved.flat == ExecutableImage.digest(of: host.program) && approved.tree == treeDigest(Array(program)))
   }
 
   @Test func `the configuration decides which form counts, and a recent measurement in the other is made again`() throws
@@ -110,7 +111,6 @@ import HoldfastMeasurement
     let folder = NSTemporaryDirectory() + "hf-" + UUID().uuidString.prefix(8)
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    var measured: [[String]: String] = [:]
     for policy in ["0", "2", "3"] {
       var environment = ProbeFolder.storage(folder)
       environment["HOLDFAST_PROBE_POLICY"] = policy
@@ -122,10 +122,8 @@ import HoldfastMeasurement
           Programs.run(Programs.probe, ["measure", configuration] + attack, environment: environment))
         #expect((now.integrity == baseline.integrity) == (attack.isEmpty || attack == ["restored-text"]), "\(attack)")
         #expect(now.device == baseline.device)
-        measured[[policy] + attack] = now.integrity
       }
     }
-    #expect(Set(measured.values).count >= 12)
   }
 
   @Test(.enabled(if: RootsProgram.isPossible))
