@@ -7,6 +7,7 @@ import subprocess
 
 import browser
 import pytest
+from devices import LinuxDevice, served
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -74,8 +75,21 @@ def chromium():
 
 
 @pytest.fixture(scope="module")
-def pictures(holdfast, tmp_path_factory):
-    """A picture of each kind, by name."""
+def rounds(holdfast, folder):
+    """Pictures of rounds with a device that is served, which stands for a board, too."""
+    with served(LinuxDevice(holdfast, folder)) as device:
+        service, descriptor = device.service()
+        run, phone = device.command_line, folder / "phone"
+        run.succeed("enroll", "--device", descriptor, "--service", service, "--state", phone)
+        place = ["--connect", device.endpoint, "--state", phone, "--rounds", "30"]
+        for verb in ("rounds", "board"):
+            run.succeed("bench", verb, *place, "--svg", folder / f"{verb}.svg")
+    return [folder / "board.svg", folder / "rounds.svg"]
+
+
+@pytest.fixture(scope="module")
+def pictures(holdfast, rounds, tmp_path_factory):
+    """All pictures, of each kind."""
     folder = tmp_path_factory.mktemp("pictures")
     tool = ROOT / ".build-tests/release/bench-charts"
     assert tool.exists(), "the unit tests' build makes bench-charts"
@@ -99,7 +113,7 @@ def pictures(holdfast, tmp_path_factory):
     subprocess.run([holdfast, "bench", "measure", "--rounds", "20", "--svg", folder / "measure.svg"], check=True)
     found = sorted(folder.glob("*.svg"))
     assert len(found) == 7
-    return found
+    return found + rounds
 
 
 def overlap(one, other):
