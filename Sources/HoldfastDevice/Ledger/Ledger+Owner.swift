@@ -187,7 +187,7 @@ extension Ledger {
       }
       if terms.renews { return try tables.user(named: user) == nil ? .unknownUser : nil }
       if try tables.user(named: user) != nil { return replaces ? nil : .userExists }
-      return try tables.userCount() < limit ? nil : .tooManyUsers
+      return try tables.hasUserRoom(limit: limit) ? nil : .tooManyUsers
     }
   }
 
@@ -239,8 +239,7 @@ extension Ledger {
     let fault = try change { (tables, state) throws(DatabaseError) -> LedgerFault? in
       let known = try tables.user(named: user)
       guard replaces || known == nil else { return .userExists }
-      let userCount = try tables.userCount()
-      guard known != nil || userCount < limit else { return .tooManyUsers }
+      if known == nil, try !tables.hasUserRoom(limit: limit) { return .tooManyUsers }
       let begun = try accounts.map { (account) throws(DatabaseError) in
         guard let known, let secret = try tables.secret(account.purpose, of: known.id) else { return account.account }
         return account.account(after: known, secret)

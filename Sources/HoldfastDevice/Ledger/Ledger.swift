@@ -272,7 +272,7 @@ package struct LedgerState: Sendable, Equatable {
   /// The number of the server's starts.
   var bootCount: UInt64 = 0
   /// The number of use counts and nonces in the ledger.
-  var keptCount: UInt64 = 0
+  package var keptCount: UInt64 = 0
   /// The number of tokens whose request numbers are in the ledger.
   var requestCount: UInt64 = 0
   var audit = AuditChain()

@@ -93,10 +93,9 @@ extension LedgerTables {
   /// Deletes the owner's codes for all authenticators of a user.
   package func deleteCodes(of user: BoundedText<32>) throws(DatabaseError) {
     let main = try mainUser(of: user)
+    try database.run("DELETE FROM codes WHERE user = ?1 OR main = ?1", .text(main.description))
     // The code that unlocks a spare names only the spare.
-    let sql: StaticString =
-      "DELETE FROM codes WHERE user = ?1 OR main = ?1 OR user IN (SELECT name FROM users WHERE main = ?1)"
-    try database.run(sql, .text(main.description))
+    for spare in try spares(of: main) { try database.run("DELETE FROM codes WHERE user = ?", .text(spare.description)) }
   }
 
   package func users() throws(DatabaseError) -> [BoundedText<32>] {
@@ -105,6 +104,13 @@ extension LedgerTables {
 
   package func userCount() throws(DatabaseError) -> UInt64 {
     try database.oneUnsigned("SELECT count(*) FROM users") ?? 0
+  }
+
+  /// Returns whether there are fewer than `limit` users. Counting takes longer with their number, so it is done only if the highest
+  /// id, which is never given again, leaves the question open.
+  package func hasUserRoom(limit: UInt64) throws(DatabaseError) -> Bool {
+    if try database.oneUnsigned("SELECT max(id) FROM users") ?? 0 < limit { return true }
+    return try userCount() < limit
   }
 
   /// Adds a user, or a spare authenticator of one, without accounts. Returns the id.
@@ -268,11 +274,12 @@ extension LedgerTables {
     return try database.one(sql, .text(name.description)) { (row) throws(DatabaseError) in try row.name(0) } ?? name
   }
 
-  /// Returns the names of a user's spare authenticators, in order.
+  /// Returns the names of a user's spare authenticators, in order. It looks for the names that they can have: no index has their
+  /// main authenticators.
   package func spares(of name: BoundedText<32>) throws(DatabaseError) -> [BoundedText<32>] {
-    try database.all("SELECT name FROM users WHERE main = ? ORDER BY name", .text(name.description)) {
-      (row) throws(DatabaseError) in try row.name(0)
-    }
+    var spares: [BoundedText<32>] = []
+    for spare in name.spareNames where try mainUser(of: spare) == name { spares.append(spare) }
+    return spares
   }
 
   /// Returns the protection that the owner demanded when an authenticator was activated.
