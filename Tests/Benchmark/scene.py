@@ -68,8 +68,9 @@ class Scene:
         private = {**jwk(device.point), "d": base64strict.url_encode(device.scalar)}
         (self.folder / "device.jwk").write_text(json.dumps(private))
 
-    def work(self, name, by_processor=True):
-        return peers.Worker([self.program, name, self.folder], by_processor, XDG_DATA_HOME=str(self.folder / "data"))
+    def work(self, name, by_processor=True, **environment):
+        environment["XDG_DATA_HOME"] = str(self.folder / "data")
+        return peers.Worker([self.program, name, self.folder], by_processor, **environment)
 
     def on_one_processor(self, name):
         """The same on one processor, so that one thread does all."""

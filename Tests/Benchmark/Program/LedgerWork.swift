@@ -1,11 +1,26 @@
 import HoldfastCore
 import HoldfastDevice
 import HoldfastOpenSSL
-import HoldfastStorage
 import TestSupport
 
-/// A remembered round on a device whose ledger is full of what it keeps. The ledger is a database that does not wait for the disk.
+/// A work on a device whose ledger is full of what it keeps.
 final class LedgerWork {
+  /// The kind of record of which the ledger has many, and with it the work.
+  enum Kind: String {
+    /// Entries of the audit log, and a remembered round.
+    case entries
+    /// Remembered tokens, which are in memory, and a remembered round.
+    case tokens
+    /// Tokens whose request numbers are kept, and a remembered round with a number.
+    case requests
+    /// Nonces of compatibility rounds, and such a round.
+    case nonces
+    /// Users, and a remembered round with a one-time password of one of them.
+    case users
+    /// Users, and adding one more.
+    case adding
+  }
+
   private enum Environment: DeviceEnvironment {
     typealias Crypto = OpenSSLCryptography
     typealias Key = P256PrivateKey
@@ -15,27 +30,28 @@ final class LedgerWork {
     typealias Time = TestClock
   }
 
-  private let place = try! TemporaryFolder()
+  private let kind: Kind
+  private let count: Int
   private let ledger: Ledger
-  private let memory: TokenMemory
-  private let prover: TestProver
+  private var prover: TestProver
   private var session: DeviceSession<Environment>
   private var lock = OpeningLock()
+  /// The number of repetitions so far.
+  private var number = 0
 
-  /// `kind` is `entries`, `nonces`, `users` or `tokens`.
-  init(_ inputs: Inputs, _ kind: String, count: Int) throws {
+  init(_ inputs: Inputs, _ kind: Kind, count: Int) throws {
+    (self.kind, self.count) = (kind, count)
     let claims = Inputs.claims
-    let path = place.file("ledger")
+    let path = inputs.folder + "/ledger"
     try Ledger.create(path: path, deviceID: claims.audience, realClock: testTime)
-    let most = UInt64(count) * 2 + 1000
-    ledger = try Ledger(path: path, limits: LedgerLimits(keptCount: most, userCount: most))
+    // Room for the records, and for those that the repetitions add.
+    let most = UInt64(count) * 2 + 1_000_000
+    ledger = try Ledger(path: path, limits: LedgerLimits(keptCount: most, requestCount: most, userCount: most))
     try ledger.trust(.signing(inputs.issuer), realClock: testTime)
-    try ledger.read { (tables) throws(DatabaseError) in _ = try tables.database.run("PRAGMA synchronous = OFF") }
-    memory = TokenMemory(capacity: count + 1)
+    let memory = TokenMemory(capacity: count + 1)
     let policy = SessionPolicy(ledger: ledger)
-    policy.current = DevicePolicy(commands: [
-      "unlock": CommandRule(factors: [.integrity, .device], allowsCompatibility: true)
-    ])
+    let factors: Factors = kind == .users ? [.integrity, .device, .otp] : [.integrity, .device]
+    policy.current = DevicePolicy(commands: ["unlock": CommandRule(factors: factors, allowsCompatibility: true)])
     let key = try Inputs.deviceKey()
     var cryptography = OpenSSLCryptography()
     let id = try keyID(of: key.publicPoint, using: &cryptography)
@@ -45,66 +61,57 @@ final class LedgerWork {
       random: TestRandom(), clock: TestClock(),
       challenges: ChallengeSource(seed: secret([UInt8](repeating: 9, count: 32)), bootCount: 1, connection: 1))
     prover = TestProver(claims, token: inputs.token)
-    try fill(kind, count)
+    let filling = try LedgerFilling(ledger, memory, issuer: inputs.issuer)
+    if kind == .users { try filling.fill(kind, count) }
     try round([])
+    number += 1
+    if kind != .users { try filling.fill(kind, count) }
   }
 
   func perform() throws -> Bool {
-    try round(.asReference)
+    defer { number += 1 }
+    switch kind {
+    case .entries, .tokens, .requests, .users: try round(.asReference)
+    case .nonces: try compatibilityRound()
+    case .adding: try LedgerFilling.add(user: count + number, to: ledger)
+    }
     return true
   }
 
   private func round(_ flaws: Flaws) throws {
     try session.makeChallenge()
-    try respond(try prover.answer(session.challenge.array, command: "unlock", flaws: flaws).message)
+    let answer = try prover.answer(
+      session.challenge.array, command: "unlock", flaws: flaws, otp: kind == .users ? try password() : nil,
+      number: kind == .requests ? UInt64(number + 1) : nil)
+    try respond(answer.message)
+  }
+
+  /// The next password of another user each time.
+  private func password() throws -> UserCode {
+    var cryptography = OpenSSLCryptography()
+    let code = try HOTP.code(
+      counter: UInt64(number / count), key: Inputs.codeKey.span, hash: .sha1, length: .six, using: &cryptography)
+    // A prime, so that all users have their turn before the first one has it again.
+    return UserCode(user: LedgerFilling.user(number * 7919 % count), code: code)
+  }
+
+  /// A round with a nonce that is new. A device keeps 1024 of one token; the next token is made within the time.
+  private func compatibilityRound() throws {
+    let isFirst = number % 1000 == 0
+    if isFirst {
+      var claims = Inputs.claims
+      claims.tokenID = TokenID(LedgerFilling.bytes(of: -1 - number).span)!
+      prover = TestProver(
+        claims, token: try Inputs.issuerKey().token(claims, to: Inputs.deviceKey().publicPoint))
+    }
+    try session.makeChallenge()
+    let nonce = LedgerFilling.bytes(of: number &* 0x1e37_79b9_7f4a_7c15)
+    try respond(
+      try prover.compatibilityAnswer(nonce: nonce, command: "unlock", flaws: isFirst ? [] : .asReference))
   }
 
   private func respond(_ message: [UInt8]) throws {
     let status = session.respond(to: message.span, waitedMilliseconds: 0, actuator: &lock).status
     guard status == .accepted else { throw RoundDenied(status: status) }
-  }
-
-  /// Sixteen bytes, big-endian. The first bit is zero, as in a nonce that an app chose.
-  private func bytes(of number: Int) -> [UInt8] {
-    (0..<16).map { $0 < 8 ? 0 : UInt8(truncatingIfNeeded: number >> (8 * (15 - $0))) }
-  }
-
-  private func fill(_ kind: String, _ count: Int) throws {
-    switch kind {
-    case "entries":
-      for number in 0..<count { try round(number == 0 ? [] : .asReference) }
-    case "nonces":
-      // A device keeps 1024 of one token.
-      let (issuer, recipient) = (try Inputs.issuerKey(), try Inputs.deviceKey().publicPoint)
-      var filler = prover
-      for number in 0..<count {
-        let isFirst = number % 1000 == 0
-        if isFirst {
-          var claims = Inputs.claims
-          claims.tokenID = fixed(bytes(of: number + 1))
-          filler = TestProver(claims, token: try issuer.token(claims, to: recipient))
-        }
-        try session.makeChallenge()
-        let flaws: Flaws = isFirst ? [] : .asReference
-        try respond(try filler.compatibilityAnswer(nonce: bytes(of: number), command: "unlock", flaws: flaws))
-      }
-    case "users":
-      for number in 0..<count {
-        let secret = SecretBytes(copying: [UInt8](repeating: 7, count: 20).span)
-        let method = CodeMethod.hotp(.sha1, .six)
-        guard let account = NewAccount(purpose: .otp, method: method, nextPosition: 0, secret: secret),
-          let name = BoundedText<32>("user-\(number)")
-        else { throw UnknownWork() }
-        try ledger.addUser(name, [account], replaces: false, realClock: testTime)
-      }
-    case "tokens":
-      let token = AuthenticatedToken()
-      for number in 0..<count {
-        var reference = TokenReference()
-        for index in 0..<8 { reference[index] = UInt8(truncatingIfNeeded: number >> (8 * index)) }
-        memory.remember(token, as: reference)
-      }
-    default: throw UnknownWork()
-    }
   }
 }

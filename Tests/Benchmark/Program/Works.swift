@@ -29,7 +29,8 @@ func makeWork(_ name: String, _ inputs: Inputs) throws -> () throws -> Bool {
     if parts[0] == "measure" { return try measureWork(inputs.folder + "/" + parts[1]) }
     guard let count = Int(parts[1]) else { throw UnknownWork() }
     if parts[0] == "libraries" { return try librariesWork(inputs, count: count) }
-    return try LedgerWork(inputs, parts[0], count: count).perform
+    guard let kind = LedgerWork.Kind(rawValue: parts[0]) else { throw UnknownWork() }
+    return try LedgerWork(inputs, kind, count: count).perform
   }
 }
 
