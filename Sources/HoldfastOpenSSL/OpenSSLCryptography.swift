@@ -7,7 +7,6 @@ import HoldfastCore
 public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   private var gcm: GCMCipher?
   private var keyWrap: KeyWrapCipher?
-  private var hkdf: KeyDerivation?
   private var verifier: SignatureVerifier?
 
   /// Creates an instance without any context yet.
@@ -30,18 +29,21 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
 
   /// Begins an HMAC-SHA-1 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
+  @_optimize(speed)
   public mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA1Stream> {
     try HMACStream(key: key)
   }
 
   /// Begins an HMAC-SHA-256 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
+  @_optimize(speed)
   public mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA256Stream> {
     try HMACStream(key: key)
   }
 
   /// Begins an HMAC-SHA-512 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
+  @_optimize(speed)
   public mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA512Stream> {
     try HMACStream(key: key)
   }
@@ -50,8 +52,7 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   public mutating func hkdfSHA256(
     inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
-    if hkdf == nil { hkdf = try KeyDerivation(.hkdf) }
-    try hkdf!.derive(inputKey: inputKey, salt: salt, info: info, into: &output)
+    try HKDF.sha256(inputKey: inputKey, salt: salt, info: info, into: &output)
   }
 
   /// Encrypts `message` in place with AES-256-GCM and a 12-byte nonce, and writes the tag. Source: SP 800-38D §7.1.

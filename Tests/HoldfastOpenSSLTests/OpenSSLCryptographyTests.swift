@@ -46,7 +46,7 @@ import Testing
       "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
     ),
   ])
-  func `HKDF-SHA-256 gives the answers of RFC 5869, one after the other in one context`(
+  func `HKDF-SHA-256 gives the answers of RFC 5869, one after the other`(
     inputKey: String, salt: String, info: String, expected: String
   ) throws {
     var cryptography = OpenSSLCryptography()
@@ -57,6 +57,24 @@ import Testing
         inputKey: hex(inputKey).span, salt: hex(salt).span, info: hex(info).span, into: &span)
       #expect(output == hex(expected))
     }
+  }
+
+  @Test(arguments: [0, 1, 31, 32, 33, 64, 65, 8160, 8161], [0, 32, 65])
+  func `HKDF-SHA-256 is that of libcrypto for every length, and refuses the same`(count: Int, saltCount: Int) throws {
+    let (key, salt) = ([UInt8](0..<80), [UInt8](repeating: 0x5a, count: saltCount))
+    let info = Array("info".utf8)
+    func derived(_ derive: (inout MutableSpan<UInt8>) throws -> Void) -> [UInt8]? {
+      var output = [UInt8](repeating: 0, count: count)
+      var span = output.mutableSpan
+      do { try derive(&span) } catch { return nil }
+      return output
+    }
+    var cryptography = OpenSSLCryptography()
+    let ours = derived { try cryptography.hkdfSHA256(inputKey: key.span, salt: salt.span, info: info.span, into: &$0) }
+    let theirs = derived {
+      try HKDF.derive(hash: .sha256, inputKey: key.span, salt: salt.span, info: info.span, into: &$0)
+    }
+    #expect(ours == theirs && (ours == nil) == (count == 0 || count == 8161))
   }
 
   @Test func `AES-256-GCM seals and opens test case 16 of the GCM specification`() throws {
