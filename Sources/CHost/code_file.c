@@ -13,13 +13,8 @@ enum { flags_are_valid = 0x20, ignores_set_user_id = 0x2 };
 
 int holdfast_describe_code_file(int descriptor, struct holdfast_code_file *file) {
   struct statx status;
-  struct statfs system;
   unsigned wanted = STATX_BASIC_STATS | STATX_MNT_ID;
-  if (statx(descriptor, "", AT_EMPTY_PATH, wanted, &status) != 0 || fstatfs(descriptor, &system) != 0) return -1;
-  if ((status.stx_mask & wanted) != wanted || !(system.f_flags & flags_are_valid)) {
-    errno = ENODATA;
-    return -1;
-  }
+  if (statx(descriptor, "", AT_EMPTY_PATH, wanted, &status) != 0) return -1;
   *file = (struct holdfast_code_file){
       .device_major = status.stx_dev_major,
       .device_minor = status.stx_dev_minor,
@@ -29,7 +24,20 @@ int holdfast_describe_code_file(int descriptor, struct holdfast_code_file *file)
       .change_nanoseconds = status.stx_ctime.tv_nsec,
       .mode = status.stx_mode,
       .owner = status.stx_uid,
-      .mount = status.stx_mnt_id,
+      .mount = (status.stx_mask & wanted) == wanted ? status.stx_mnt_id : 0,
+      .may_have_verity = !(status.stx_attributes_mask & STATX_ATTR_VERITY & ~status.stx_attributes),
+  };
+  return 0;
+}
+
+int holdfast_describe_mount(int descriptor, struct holdfast_mount *mount) {
+  struct statfs system;
+  if (fstatfs(descriptor, &system) != 0) return -1;
+  if (!(system.f_flags & flags_are_valid)) {
+    errno = ENODATA;
+    return -1;
+  }
+  *mount = (struct holdfast_mount){
       .file_system = (uint32_t)system.f_type,
       .has_nosuid = (system.f_flags & ignores_set_user_id) != 0,
   };

@@ -26,7 +26,7 @@ struct MeasurementPass {
     _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
   ) throws(MeasurementError) -> LiveMeasurement {
     let start = monotonicNanoseconds()
-    let before = permitsKnownCode(app) ? try unchangingCode(liveCode(), &chunk) : nil
+    let before = permitsKnownCode(app) ? try examine(chunk: &chunk) : nil
     let known = before.flatMap { knownCode.digests(for: $0) }
     let examination = monotonicNanoseconds() - start
     let hashed = known == nil ? app : app.filter { $0 != .appImage && $0 != .appText }
@@ -80,8 +80,11 @@ struct MeasurementPass {
     policy.contains(.knownCode) && app.contains(.appImage) && app.contains(.appText)
   }
 
-  private func unchangingCode(_ code: LiveCode, _ chunk: inout [UInt8]) -> UnchangingCode? {
-    UnchangingCode(code, files, chunk: &chunk)
+  /// Looks at the code, and returns its state if all of it is unchanging.
+  private mutating func examine(chunk: inout [UInt8]) throws(MeasurementError) -> UnchangingCode? {
+    let fresh = try LiveCode(files, withState: true)
+    code = fresh
+    return UnchangingCode(fresh, files, chunk: &chunk)
   }
 
   /// Records known digests, or remembers those that were hashed, if the state of the code is still the same. Otherwise nothing is
@@ -90,7 +93,7 @@ struct MeasurementPass {
     _ before: UnchangingCode, _ known: KnownCode.Digests?, _ examination: UInt64, chunk: inout [UInt8]
   ) throws(MeasurementError) {
     let start = monotonicNanoseconds()
-    let isUnchanged = try unchangingCode(LiveCode(files), &chunk) == before
+    let isUnchanged = try examine(chunk: &chunk) == before
     switch (known, isUnchanged) {
     case (let known?, true):
       record(.appText, TimedDigest(known: known.text, nanoseconds: examination + monotonicNanoseconds() - start))
@@ -98,7 +101,6 @@ struct MeasurementPass {
       measurement.isCodeKnown = true
     case (_?, false):
       knownCode.forget()
-      code = nil
       try hash([.appImage, .appText], [], chunk: &chunk)
     case (nil, true):
       guard let image = digests[.appImage], let text = digests[.appText] else { return }

@@ -12,17 +12,28 @@ struct holdfast_code_file {
   uint32_t change_nanoseconds;
   uint32_t mode;
   uint32_t owner;
+  /// The id of the mount; 0 if the kernel does not tell it (before Linux 5.8), or if one of the other values is made up.
   uint64_t mount;
+  /// Whether the file may have fs-verity: 0 if its file system says that it has not, 1 otherwise.
+  int may_have_verity;
+};
+
+/// Describes an open file. Returns 0, or -1 with `errno`.
+///
+/// Source: statx(2).
+int holdfast_describe_code_file(int descriptor, struct holdfast_code_file *_Nonnull file);
+
+/// The kernel's answers about the mount of an open file.
+struct holdfast_mount {
   uint64_t file_system;
-  /// Whether the file's mount ignores set-user-ID bits: 1 or 0.
+  /// Whether the mount ignores set-user-ID bits: 1 or 0.
   int has_nosuid;
 };
 
-/// Describes an open file. Returns 0, or -1 with `errno`: `ENODATA` if the kernel does not tell the mount id (before Linux 5.8), the
-/// mount's flags or a time.
+/// Describes the mount of an open file. Returns 0, or -1 with `errno`: `ENODATA` if the kernel does not tell the flags.
 ///
-/// Source: statx(2), fstatfs(2).
-int holdfast_describe_code_file(int descriptor, struct holdfast_code_file *_Nonnull file);
+/// Source: fstatfs(2).
+int holdfast_describe_mount(int descriptor, struct holdfast_mount *_Nonnull mount);
 
 /// Writes the file's changed pages to the disk, and waits. Afterwards the kernel notices the next write through any shared mapping,
 /// and updates the file's change time. Returns 0, or -1 with `errno`.

@@ -44,10 +44,13 @@ struct ProcessorModel {
   let encoded: [UInt8]
 
   init(_ files: HostFiles) throws(MeasurementError) {
-    let lines = try files.firstParagraph(of: "/proc/cpuinfo", as: .processor).lines
+    let lines = try files.firstParagraph(of: "/proc/cpuinfo", as: .processor).lines.map { line in
+      var value = line
+      return (label: value.take(until: 0x3a).trimmed, value: value.trimmed)
+    }
     var facts: [[UInt8]] = []
     for label in Self.labels {
-      guard let value = Self.value(of: label, in: lines) else { continue }
+      guard let value = lines.first(where: { $0.label.equals(label) })?.value else { continue }
       var fact: [UInt8] = []
       fact.appendCBOR(array: 2)
       fact.appendCBOR(text: label)
@@ -61,13 +64,5 @@ struct ProcessorModel {
     var bytes: [UInt8] = []
     bytes.appendCBOR(array: facts.count)
     encoded = bytes + facts.joined()
-  }
-
-  private static func value(of label: StaticString, in lines: [ArraySlice<UInt8>]) -> ArraySlice<UInt8>? {
-    for line in lines {
-      var value = line
-      if value.take(until: 0x3a).trimmed.equals(label) { return value.trimmed }
-    }
-    return nil
   }
 }

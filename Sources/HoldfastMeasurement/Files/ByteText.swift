@@ -58,8 +58,11 @@ extension ArraySlice<UInt8> {
   /// Returns the range at which `text` occurs first.
   func firstRange(of text: StaticString) -> Range<Int>? {
     let length = text.utf8CodeUnitCount
-    guard count >= length else { return nil }
-    for start in startIndex...endIndex - length where self[start...].hasPrefix(text) { return start..<start + length }
+    guard count >= length, length > 0 else { return length == 0 ? startIndex..<startIndex : nil }
+    let first = unsafe text.utf8Start.pointee
+    for start in startIndex...endIndex - length where self[start] == first && self[start...].hasPrefix(text) {
+      return start..<start + length
+    }
     return nil
   }
 }

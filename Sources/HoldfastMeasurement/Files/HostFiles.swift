@@ -86,12 +86,12 @@ public struct HostFiles: Sendable {
   /// Source: Linux, include/uapi/linux/magic.h, `PROC_SUPER_MAGIC`.
   private static let procfs: UInt64 = 0x9fa0
 
-  /// Returns the file at the path of mapped code; nil if there is none.
-  func mappedFile(at path: [UInt8]) throws(MeasurementError) -> MappedFile? {
+  /// Returns the file at the path of mapped code, with its state if there are mounts to look it up in; nil if there is none.
+  func mappedFile(at path: [UInt8], _ mounts: inout Mounts?) throws(MeasurementError) -> MappedFile? {
     switch code {
     case .fixed(let files): return files[path]
     case .live:
-      do throws(SystemError) { return try MappedFile(at: path) } catch {
+      do throws(SystemError) { return try MappedFile(at: path, &mounts) } catch {
         throw .unreadable(.mappedFile, code: error.number)
       }
     }

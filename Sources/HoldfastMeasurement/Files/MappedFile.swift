@@ -1,3 +1,4 @@
+import CHost
 import Glibc
 import HoldfastCore
 import HoldfastLinux
@@ -21,6 +22,11 @@ package struct FileIdentity: Equatable, Sendable {
       deviceMajor: (device >> 32) & 0xffff_f000 | (device >> 8) & 0xfff,
       deviceMinor: (device >> 12) & 0xffff_ff00 | device & 0xff, inode: UInt64(status.st_ino))
   }
+
+  init(_ status: holdfast_code_file) {
+    self.init(
+      deviceMajor: UInt64(status.device_major), deviceMinor: UInt64(status.device_minor), inode: status.inode)
+  }
 }
 
 /// The file that is now at the path of a mapping.
@@ -28,6 +34,8 @@ public struct MappedFile: Equatable, Sendable {
   package var identity: FileIdentity
   /// The algorithm's name, a zero byte and the fs-verity digest; nil if the file is not a plain file, or has no such digest.
   package var verity: [UInt8]?
+  /// The state by which a file is known to be unchanged; nil if the path ends with a link, or if the state was not asked for.
+  var state: CodeFileState?
 
   package init(identity: FileIdentity, verity: [UInt8]? = nil) {
     self.identity = identity
@@ -36,14 +44,36 @@ public struct MappedFile: Equatable, Sendable {
 
   /// Looks at `path`; nil when there is nothing.
   package init?(at path: [UInt8]) throws(SystemError) {
+    var mounts: Mounts?
+    try self.init(at: path, &mounts)
+  }
+
+  /// Looks at `path`, and at the state of the file if there are mounts to look it up in; nil when there is nothing.
+  init?(at path: [UInt8], _ mounts: inout Mounts?) throws(SystemError) {
     do throws(SystemError) {
-      let file = try Descriptor(opening: path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
-      let status = try file.status()
+      var isLinked = false
+      let file = try Self.open(path, isLinked: &isLinked)
+      // Writes through mappings show in the change time only if the pages were clean before.
+      let isWrittenBack = mounts != nil && (try? retrying { holdfast_write_back(file.number) }) != nil
+      var status = holdfast_code_file()
+      try retrying { unsafe holdfast_describe_code_file(file.number, &status) }
       identity = FileIdentity(status)
-      verity = status.st_mode & S_IFMT == S_IFREG ? try FileVerity.bytes(of: file) : nil
+      verity =
+        status.mode & S_IFMT == S_IFREG && status.may_have_verity != 0 ? try FileVerity.bytes(of: file) : nil
+      state = isWrittenBack && !isLinked ? mounts?.state(of: file, status) : nil
     } catch {
       guard error.isAbsence else { throw error }
       return nil
+    }
+  }
+
+  /// Opens the file at a path, and notes whether a link at the end of the path leads to it.
+  private static func open(_ path: [UInt8], isLinked: inout Bool) throws(SystemError) -> Descriptor {
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
+    do throws(SystemError) { return try Descriptor(opening: path, flags: flags | O_NOFOLLOW) } catch {
+      guard error.number == ELOOP else { throw error }
+      isLinked = true
+      return try Descriptor(opening: path, flags: flags)
     }
   }
 }
@@ -52,10 +82,18 @@ public struct MappedFile: Equatable, Sendable {
 struct CodeFiles {
   private var files: [[UInt8]: MappedFile] = [:]
 
-  /// Examines the path of each of these segments once.
-  init(of segments: [ExecutableSegment], _ host: HostFiles) throws(MeasurementError) {
-    for path in Set(segments.map(\.path)) { files[path] = try host.mappedFile(at: path) }
+  /// Examines the path of each of these segments once; those with the same path are next to each other.
+  ///
+  /// - Parameter withState: whether the state by which a file is known to be unchanged is needed.
+  init(of segments: [ExecutableSegment], _ host: HostFiles, withState: Bool) throws(MeasurementError) {
+    var mounts = withState ? Mounts() : nil
+    for (index, segment) in segments.enumerated() where index == 0 || segments[index - 1].path != segment.path {
+      files[segment.path] = try host.mappedFile(at: segment.path, &mounts)
+    }
   }
+
+  /// The file at the path of a segment; nil if there is none.
+  func file(of segment: ExecutableSegment) -> MappedFile? { files[segment.path] }
 
   /// Returns whether the code of a segment is no longer that of its path: the file was removed, or another one replaced it.
   ///

@@ -1,14 +1,28 @@
 import CHost
 import Glibc
 import HoldfastLinux
+import Synchronization
 
 /// The kernel's map of this process's memory.
-package struct MemoryMap {
+package struct MemoryMap: Sendable {
   let mappings: [MemoryMapping]
+  /// Every mapping of a file, and every executable one. Memory without a file that cannot be executed is left out: no code runs from
+  /// it, and every allocation changes it.
+  let codeMappings: [MemoryMapping]
+
+  /// The text that was parsed last, with its map. Most measurements of a process read the same text.
+  private static let last = Mutex<(text: [UInt8], map: MemoryMap)?>(nil)
 
   /// Reads the map of this process.
   package init(_ files: HostFiles) throws(MeasurementError) {
-    try self.init(parsing: files.contents(of: "/proc/self/maps", as: .memoryMap))
+    let text = try files.contents(of: "/proc/self/maps", as: .memoryMap)
+    if let last = Self.last.withLock({ $0 }), last.text == text {
+      self = last.map
+      return
+    }
+    let map = try MemoryMap(parsing: text)
+    Self.last.withLock { $0 = (text, map) }
+    self = map
   }
 
   /// Parses the text of a map, which is never empty.
@@ -20,6 +34,7 @@ package struct MemoryMap {
     }
     guard !mappings.isEmpty else { throw .malformed(.memoryMap) }
     self.mappings = mappings
+    codeMappings = mappings.filter { $0.isFileBacked || $0.isExecutable }
   }
 
   /// The executable mappings of files in the order of their addresses, with adjacent ones joined.
@@ -75,7 +90,7 @@ package struct ExecutableSegment: Equatable {
 /// One line of the kernel's memory map.
 ///
 /// Source: proc_pid_maps(5).
-package struct MemoryMapping: Equatable {
+package struct MemoryMapping: Equatable, Sendable {
   package var addresses: Range<UInt64>
   /// The permissions and the sharing of the mapping, four characters such as `r-xp`.
   package var permissions: [UInt8]
@@ -183,14 +198,17 @@ package struct LiveCode {
   /// The files at their paths.
   let files: CodeFiles
 
-  init(_ host: HostFiles) throws(MeasurementError) {
+  /// Looks at the code of this process.
+  ///
+  /// - Parameter withState: whether the state by which files are known to be unchanged is needed.
+  init(_ host: HostFiles, withState: Bool = false) throws(MeasurementError) {
     let map = try MemoryMap(host)
     let target = try host.destination(of: "/proc/self/exe", as: .executable)
     let executable = Array(MemoryMapping.withoutDeleted(target[...]))
     self.map = map
     self.executable = executable
     segments = map.executableSegments.sorted { $0.precedes($1, executable: executable) }
-    files = try CodeFiles(of: segments, host)
+    files = try CodeFiles(of: segments, host, withState: withState)
   }
 }
 

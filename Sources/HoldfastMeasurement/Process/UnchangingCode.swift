@@ -8,27 +8,28 @@ import HoldfastLinux
 /// It exists only if every condition holds; a source that cannot be read is a condition that does not hold. The argument is in
 /// docs/measurement.md, "Bytes that are known unchanged".
 struct UnchangingCode: Equatable {
-  /// Every mapping of a file, and every executable one, in the order of the kernel's map. Memory without a file that cannot be executed
-  /// is left out: no code runs from it, and every allocation changes it.
   private let mappings: [MemoryMapping]
-  /// The state of each file from which code is mapped, by its path.
-  private let files: [[UInt8]: CodeFile]
+  /// The files from which code is mapped, in the order of the segments.
+  private let files: [MappedFile]
 
   /// Examines the code; nil if a condition does not hold.
   init?(_ code: LiveCode, _ host: HostFiles, chunk: inout [UInt8]) {
     guard host.isLive, code.map.mappings.allSatisfy(\.isOrdinary) else { return nil }
-    mappings = code.map.mappings.filter { $0.isFileBacked || $0.isExecutable }
+    mappings = code.map.codeMappings
     do {
       guard try Self.hasNoPrivatePage(code, host, chunk: &chunk), try Self.isInInitialUserNamespace(host) else {
         return nil
       }
       var folders = try Self.isUnprivileged(host) ? RootsFolders() : nil
-      var files: [[UInt8]: CodeFile] = [:]
-      for segment in code.segments where files[segment.path] == nil {
-        guard let file = try CodeFile(of: segment, code, host, &folders) else { return nil }
-        files[segment.path] = file
+      var files: [MappedFile] = []
+      guard code.segments.first?.path == code.executable else { return nil }
+      for (index, segment) in code.segments.enumerated()
+      where index == 0 || code.segments[index - 1].path != segment.path {
+        guard let file = code.files.file(of: segment), try file.isUnchanging(as: segment, code, host, &folders) else {
+          return nil
+        }
+        files.append(file)
       }
-      guard files[code.executable] != nil else { return nil }
       self.files = files
     } catch { return nil }
   }
@@ -80,63 +81,26 @@ extension MemoryMapping {
   fileprivate var isOrdinary: Bool { !(isExecutable && (isDeleted || isWritable)) }
 }
 
-/// The state of a file that cannot be changed while this process runs code from it, except by root.
-private struct CodeFile: Equatable {
-  private let identity: FileIdentity
-  private let byteCount: UInt64
-  private let changed: [Int64]
-  private let mount: UInt64
-  private let verity: [UInt8]?
-
-  /// Examines the file of a segment; nil if a condition does not hold for it.
+extension MappedFile {
+  /// Whether nobody but root can change the file, from which a segment is mapped, while this process runs code from it.
   ///
   /// - Parameter folders: the examined folders; nil for a process with privileges, to which permissions mean nothing.
-  init?(
-    of segment: ExecutableSegment, _ code: LiveCode, _ host: HostFiles, _ folders: inout RootsFolders?
-  ) throws {
+  fileprivate func isUnchanging(
+    as segment: ExecutableSegment, _ code: LiveCode, _ host: HostFiles, _ folders: inout RootsFolders?
+  ) throws -> Bool {
     let isExecutable = segment.path == code.executable
-    let file = try Descriptor(opening: segment.path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
-    try retrying { holdfast_write_back(file.number) }
-    let status = try Self.describe(file)
-    if isExecutable {
-      let running = try host.open("/proc/self/exe", as: .executable)
-      guard try FileIdentity(Self.describe(running)) == segment.identity else { return nil }
-    }
-    identity = FileIdentity(status)
-    byteCount = status.size
-    changed = [status.change_seconds, Int64(status.change_nanoseconds)]
-    mount = status.mount
-    verity = code.files.verity(of: segment)
-    guard !segment.isDeleted, identity == segment.identity, Self.isOnKernelsOwnDisk(status) else { return nil }
-    if verity != nil || Self.isOnlyRoots(status, at: segment.path, &folders) { return }
-    guard isExecutable, Self.kernelRefusesWriting() else { return nil }
+    guard let state, state.hasOrdinaryMount, state.mode & S_IFMT == S_IFREG else { return false }
+    guard !segment.isDeleted, identity == segment.identity else { return false }
+    if isExecutable, try Self.runningIdentity(host) != identity { return false }
+    if verity != nil || state.isOnlyRoots(at: segment.path, &folders) { return true }
+    return isExecutable && Self.kernelRefusesWriting()
   }
 
-  private static func describe(_ file: borrowing Descriptor) throws(SystemError) -> holdfast_code_file {
+  private static func runningIdentity(_ host: HostFiles) throws -> FileIdentity {
+    let running = try host.open("/proc/self/exe", as: .executable)
     var status = holdfast_code_file()
-    try retrying { unsafe holdfast_describe_code_file(file.number, &status) }
-    return status
-  }
-
-  /// Whether the file is on ext4, XFS or F2FS, in a mount that obeys set-user-ID bits. What users mount themselves, such as an image
-  /// of theirs by udisks, has `nosuid`.
-  ///
-  /// Source: Linux, include/uapi/linux/magic.h.
-  private static func isOnKernelsOwnDisk(_ status: holdfast_code_file) -> Bool {
-    [0xef53, 0x5846_5342, 0xf2f5_2010].contains(status.file_system) && status.has_nosuid == 0
-      && status.mode & S_IFMT == S_IFREG
-  }
-
-  /// Whether only root can write to the file and to all folders of its path, and the file has not changed for two seconds.
-  ///
-  /// Change times have the granularity of the kernel's tick: a change right after the hashing could otherwise have the same time.
-  private static func isOnlyRoots(
-    _ status: holdfast_code_file, at path: [UInt8], _ folders: inout RootsFolders?
-  ) -> Bool {
-    let now = holdfast_file_time()
-    guard status.change_seconds > 0, now - status.change_seconds > 2 else { return false }
-    guard RootsFolders.isRoots(mode: status.mode, owner: status.owner, at: path) else { return false }
-    return folders?.contain(path[...]) ?? false
+    try retrying { unsafe holdfast_describe_code_file(running.number, &status) }
+    return FileIdentity(status)
   }
 
   /// Whether the kernel refuses to open the running executable for writing because it runs. Linux 6.11 and 6.12 allow it, and a user
@@ -151,18 +115,29 @@ private struct CodeFile: Equatable {
   }
 }
 
+extension CodeFileState {
+  /// Whether only root can write to the file and to all folders of its path, and the file has not changed for two seconds.
+  ///
+  /// Change times have the granularity of the kernel's tick: a change right after the hashing could otherwise have the same time.
+  fileprivate func isOnlyRoots(at path: [UInt8], _ folders: inout RootsFolders?) -> Bool {
+    guard changeSeconds > 0, holdfast_file_time() - changeSeconds > 2 else { return false }
+    guard RootsFolders.isRoots(mode: mode, owner: owner, at: path) else { return false }
+    return folders?.contain(path[...]) ?? false
+  }
+}
+
 /// Folders that only root can change. Each is examined once.
 private struct RootsFolders {
-  private var known: [ArraySlice<UInt8>: Bool] = [:]
+  private var known: [(path: ArraySlice<UInt8>, isRoots: Bool)] = []
 
   /// Returns whether every folder on the way to an absolute path is root's.
   mutating func contain(_ path: ArraySlice<UInt8>) -> Bool {
     guard path.first == 0x2f, let slash = path.lastIndex(of: 0x2f) else { return false }
     let folder = path[..<max(slash, 1)]
-    if let answer = known[folder] { return answer }
-    let answer = Self.isRootsFolder(Array(folder)) && (folder.count == 1 || contain(folder))
-    known[folder] = answer
-    return answer
+    if let examined = known.first(where: { $0.path == folder }) { return examined.isRoots }
+    let isRoots = Self.isRootsFolder(Array(folder)) && (folder.count == 1 || contain(folder))
+    known.append((folder, isRoots))
+    return isRoots
   }
 
   private static func isRootsFolder(_ path: [UInt8]) -> Bool {
@@ -177,13 +152,6 @@ private struct RootsFolders {
   static func isRoots(mode: UInt32, owner: UInt32, at path: [UInt8]) -> Bool {
     guard owner == 0, mode & 0o022 == 0 else { return false }
     return unsafe holdfast_can_write(path.terminated) == 0
-  }
-}
-
-extension FileIdentity {
-  fileprivate init(_ status: holdfast_code_file) {
-    self.init(
-      deviceMajor: UInt64(status.device_major), deviceMinor: UInt64(status.device_minor), inode: status.inode)
   }
 }
 
