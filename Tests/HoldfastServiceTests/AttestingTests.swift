@@ -114,6 +114,19 @@ import Testing
   }
 
   @Test(arguments: TestedDatabase.installed)
+  func `a baseline that permits known code is refused by a policy that does not`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    try test.approve(TestApp.image)
+    _ = try test.attest(TestApp(salt: 1, policy: .knownCode))
+    var policy = try test.fleet.policy()
+    policy.measurementPolicy = []
+    try test.fleet.setPolicy(policy, by: test.owner)
+    #expect(
+      try test.fleet.attest(TestApp(salt: 2, policy: .knownCode).evidence(), for: test.device).reasons == ["knownCode"])
+    _ = try test.attest(TestApp(salt: 3))
+  }
+
+  @Test(arguments: TestedDatabase.installed)
   func `what one instance approves or withdraws counts at once at another, which has used it before`(
     database: TestedDatabase
   ) throws {

@@ -118,6 +118,8 @@ struct TestApp {
   var created = TestFleet.now
   var evidenceKey: [UInt8]?
   var statements: EvidenceStatements?
+  /// The ways of measuring that the baseline permits.
+  var policy: MeasurementPolicy = []
 
   static let image = [UInt8](repeating: 0x77, count: 32)
   static let root = [UInt8](0..<16)

@@ -783,3 +783,10 @@ def test_an_enrolment_that_permits_known_code_says_so_in_its_configuration_and_p
         )
         prove = ("prove", "--connect", f"unix:{backend.socket}", "--state", state, "--command", "unlock")
         status_is(backend.line.run(*prove), OK)
+    backend.change_policy(known_code=False)
+    try:
+        refused = backend.enroll(backend.lock_file, backend.name("state"), "--known-code")
+        status_is(refused, DENIED, "permits known code", "enrol without --known-code")
+        status_is(backend.enroll(backend.lock_file, backend.name("state")), OK)
+    finally:
+        backend.change_policy(known_code=None)

@@ -51,10 +51,12 @@ public struct SubmittedEvidence: Sendable {
   /// - Parameters:
   ///   - approval: The approval of ``image``.
   ///   - properties: The properties with which no app is approved.
+  ///   - measuring: The ways of measuring that the baseline may permit.
   ///   - now: The present time, in Unix seconds. The baseline must not differ from it by more than five minutes.
   /// - Throws: `refused` with the first reason that applies; `cryptography` if the cryptographic library fails.
   public func appraised(
-    as approval: borrowing ImageApproval, refusing properties: [BoundedText<32>] = defaultRefusedProperties, now: UInt64
+    as approval: borrowing ImageApproval, refusing properties: [BoundedText<32>] = defaultRefusedProperties,
+    permitting measuring: MeasurementPolicy = defaultMeasurementPolicy, now: UInt64
   ) throws(AppraisalError) -> AppraisedApp {
     guard let image else { throw .refused(.incomplete) }
     guard evidence.releaseID == approval.keys.id else { throw .refused(.anotherRelease) }
@@ -63,7 +65,7 @@ public struct SubmittedEvidence: Sendable {
     do throws(AttestationRefusal) {
       approved = try authentic.approval(
         ApprovedImage(image, approval.subject, approval.version, approval.keys.id),
-        defaultKey: approval.keys.id, refusing: properties, now: now)
+        defaultKey: approval.keys.id, refusing: properties, permitting: measuring, now: now)
     } catch { throw .refused(error) }
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
@@ -92,6 +94,9 @@ public struct ImageApproval: ~Copyable, Sendable {
 
 /// The properties with which no app is approved by default: `debugger`, `injection` and `agent`.
 public let defaultRefusedProperties = ["debugger", "injection", "agent"].compactMap { BoundedText<32>($0) }
+
+/// The ways of measuring that an owner can refuse, all of which baselines may permit by default.
+public let defaultMeasurementPolicy: MeasurementPolicy = .knownCode
 
 /// An app that was appraised and approved, with the measurements that a token for it carries.
 ///
@@ -184,6 +189,8 @@ public enum AttestationRefusal: Error, Equatable {
   case version(claimed: AppVersion, approved: AppVersion)
   /// The evidence has a property that the policy refuses.
   case property(BoundedText<32>)
+  /// The baseline permits known code, and the policy does not.
+  case knownCode
   /// The configuration was appraised before.
   case repeated
 }
@@ -194,7 +201,7 @@ extension AttestationRefusal {
   package var isWaivedInDevelopment: Bool {
     switch self {
     case .unknownImage, .anotherRelease, .subject, .version, .property: true
-    case .unknownProofKey, .notAuthentic, .notFresh, .incomplete, .repeated: false
+    case .unknownProofKey, .notAuthentic, .notFresh, .incomplete, .knownCode, .repeated: false
     }
   }
 }
@@ -213,9 +220,10 @@ extension Evidence {
 
   /// Returns the approval of the image that made this authentic evidence, or throws the first reason for refusal.
   func approval(
-    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>], now: UInt64
+    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>],
+    permitting measuring: MeasurementPolicy, now: UInt64
   ) throws(AttestationRefusal) -> ApprovedImage {
-    let reasons = refusals(approved, defaultKey: defaultKey, refusing: refused, now: now)
+    let reasons = refusals(approved, defaultKey: defaultKey, refusing: refused, permitting: measuring, now: now)
     if let first = reasons.first { throw first }
     guard let approved else { throw .unknownImage }
     return approved
@@ -230,9 +238,11 @@ extension Evidence {
   ///   - approved: The approval of ``image``; nil if there is none.
   ///   - defaultKey: The id of the measurement proof key of an image whose approval names none.
   ///   - refused: The properties that the owner refuses.
+  ///   - measuring: The ways of measuring that the owner permits.
   ///   - now: The present time, in Unix seconds; nil for a baseline whose time was checked before.
   package func refusals(
-    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>], now: UInt64?
+    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>],
+    permitting measuring: MeasurementPolicy, now: UInt64?
   ) -> [AttestationRefusal] {
     var reasons: [AttestationRefusal] = []
     let created = configuration.created
@@ -253,6 +263,8 @@ extension Evidence {
     } else {
       reasons.append(.unknownImage)
     }
-    return reasons + properties.filter(refused.contains).map { .property($0) }
+    reasons += properties.filter(refused.contains).map { .property($0) }
+    if configuration.policy.contains(.knownCode) && !measuring.contains(.knownCode) { reasons.append(.knownCode) }
+    return reasons
   }
 }

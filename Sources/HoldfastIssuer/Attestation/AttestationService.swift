@@ -65,8 +65,7 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     do throws(AttestationRefusal) {
       image = try authentic.approval(
         policy.images.first { $0.isApproval(of: authentic.image) }, defaultKey: defaultKey,
-        refusing: policy.refusedProperties,
-        now: now)
+        refusing: policy.refusedProperties, permitting: policy.measurementPolicy, now: now)
     } catch { return .refused(error) }
     do throws(ServiceLedgerFault) {
       let configuration = authentic.configuration

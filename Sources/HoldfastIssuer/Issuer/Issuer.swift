@@ -11,6 +11,8 @@ public struct Issuer<Store: IssuerStore, Key: SigningKey & Sendable>: Sendable {
   public let store: Store
   /// The properties with which no app is approved.
   public var refusedProperties = defaultRefusedProperties
+  /// The ways of measuring that baselines may permit.
+  public var measurementPolicy = defaultMeasurementPolicy
   private let tokens: TokenIssuer<Key>
 
   /// Creates an issuer.
@@ -79,7 +81,8 @@ public struct Issuer<Store: IssuerStore, Key: SigningKey & Sendable>: Sendable {
     case .none: throw .refused(.app(.unknownImage))
     case .some(let approval):
       do throws(AppraisalError) {
-        return try submitted.appraised(as: approval, refusing: refusedProperties, now: now)
+        return try submitted.appraised(
+          as: approval, refusing: refusedProperties, permitting: measurementPolicy, now: now)
       } catch { throw IssuerError(error) }
     }
   }

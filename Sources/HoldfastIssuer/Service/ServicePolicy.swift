@@ -20,6 +20,8 @@ package struct ServicePolicy: Sendable, Equatable {
   package var deviceMakers: [P256Point] = []
   /// The properties with which no app is approved.
   package var refusedProperties: [BoundedText<32>] = ["debugger", "injection", "agent"].compactMap { BoundedText($0) }
+  /// The ways of measuring that baselines may permit.
+  package var measurementPolicy = defaultMeasurementPolicy
   /// The claim `sub` for attestation tokens of another service that name no app; nil to refuse such tokens.
   package var subject: BoundedText<64>?
   /// The validity of an attestation token, in seconds.
@@ -73,6 +75,7 @@ package struct ServicePolicy: Sendable, Equatable {
     if !deviceMakers.isEmpty {
       members.append(("device_makers", .array(deviceMakers.map { .string(SubjectPublicKeyInfo.base64(of: $0)) })))
     }
+    if !measurementPolicy.contains(.knownCode) { members.append(("known_code", .bool(false))) }
     if let subject { members.append(("subject", .string(subject.description))) }
     if let commands { members.append(("commands", .array(commands.map { .string($0.description) }))) }
     if let maximumUses { members.append(("maximum_uses", .integer(maximumUses))) }
@@ -97,7 +100,7 @@ extension ServicePolicy {
   private static let memberNames =
     [
       "issuer", "attestation_issuer", "audience", "images", "devices", "device_makers", "refused_properties",
-      "subject",
+      "known_code", "subject",
       "attestation_seconds", "token_seconds", "commands", "maximum_uses",
     ] + AppFeatures().members.map(\.0) + Conditions.memberNames + ["decoy_tokens", ScopedSettings.memberName]
 
@@ -143,6 +146,7 @@ extension ServicePolicy {
       refusedProperties = []
       for property in try properties.elements() { refusedProperties.append(try property.boundedText()) }
     }
+    if try policy.member("known_code")?.flag() == false { measurementPolicy.remove(.knownCode) }
     if let subject = policy.member("subject") { self.subject = try subject.boundedText() }
     if let seconds = policy.member("attestation_seconds") { attestationSeconds = try seconds.integer(1...3600) }
     if let seconds = policy.member("token_seconds") {

@@ -87,8 +87,8 @@ extension Fleet {
     try session.remember(code, of: hostID, evidence)
     let (approved, earlier) = (try image.found(), try appraisal.found())
     var refusals = evidence.refusals(
-      approved, defaultKey: release.id, refusing: keys.policy.refusedProperties, now: earlier == nil ? session.now : nil
-    )
+      approved, defaultKey: release.id, refusing: keys.policy.refusedProperties,
+      permitting: keys.policy.measurementPolicy, now: earlier == nil ? session.now : nil)
     var approval = approved
     var isDevelopment = false
     var reasons: [RefusalReason] = []

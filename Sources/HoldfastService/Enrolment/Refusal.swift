@@ -29,6 +29,7 @@ extension RefusalReason {
     case .subject: self.init("subject", "The app claims another name than the approved one.")
     case .version: self.init("version", "The app claims another version than the approved one.")
     case .property(let property): self.init(property.description, "The app reports the property \(property).")
+    case .knownCode: self.init("knownCode", "The baseline permits known code, and the policy does not.")
     case .repeated:
       self.init("repeated", "The baseline was appraised before, with other evidence or for another device.")
     }

@@ -39,6 +39,7 @@ extension Schema {
         "The public keys of makers, SubjectPublicKeyInfo in DER: a device is registered with the signature of one."),
       Property(
         "refused_properties", .array(.text(1...32), count: 0...64), "The properties with which no app is approved."),
+      Property("known_code", .flag, "Whether baselines may permit known code: true unless it says false."),
       Property("subject", .text(1...64), "The claim sub for attestation tokens that name no app."),
       Property("attestation_seconds", .integer(1...3600), "The validity of an attestation token."),
       Property("token_seconds", .integer(1...(10 * 366 * 86_400)), "The validity of a measurement token."),

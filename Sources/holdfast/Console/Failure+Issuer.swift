@@ -116,6 +116,10 @@ extension Failure {
         "not attested: the app claims version \(claimed.text), and the service's policy says \(approved.text)",
         hint: "leave out --app-version, or approve the image as that version: holdfast service approve --dir S IMAGE "
           + "--subject NAME --version 1.2.3")
+    case .knownCode:
+      self.init(
+        .denied, "not attested: the baseline permits known code, and the service's policy does not",
+        hint: "enrol without --known-code")
     case .property(let property):
       self.init(
         .denied, "not attested: the app has the property '\(property)', which the service's policy refuses",

@@ -219,6 +219,28 @@ import HoldfastIssuer
     }
   }
 
+  @Test func `a baseline that permits known code is approved, unless the policy refuses known code`() throws {
+    var parties = parties
+    let (app, device) = (try parties.components("app"), try parties.components("device"))
+    func appraise() throws -> Appraisal {
+      let old = try parties.configuration()
+      let configuration = try MeasurementConfiguration(
+        salt: old.salt, mpkID: old.mpkID, appIDs: app.map { $0.id }, deviceIDs: device.map { $0.id },
+        created: old.created, policy: .knownCode)
+      return try parties.appraise(parties.evidence(configuration: configuration, app: app, device: device))
+    }
+    guard case .approved = try appraise() else {
+      Issue.record("refused")
+      return
+    }
+    parties.policy.measurementPolicy = []
+    #expect(try appraise() == .refused(.knownCode))
+    guard case .approved = try parties.appraise() else {
+      Issue.record("a baseline without the permission is refused")
+      return
+    }
+  }
+
   @Test func `a property that policy does not name is no matter`() throws {
     var parties = parties
     parties.properties = [parties.text("container")]

@@ -47,6 +47,7 @@ import HoldfastIssuer
     policy.subject = BoundedText("others" as StaticString)
     policy.commands = []
     policy.maximumUses = 3
+    policy.measurementPolicy = []
     #expect(try ServicePolicy(json: policy.json.compact()) == policy)
   }
 
@@ -86,6 +87,7 @@ import HoldfastIssuer
     #expect(policy.images.isEmpty)
     #expect(policy.devices == .listed)
     #expect(policy.subject == nil)
+    #expect(policy.measurementPolicy == .knownCode)
   }
 
   @Test func `an unknown member is refused by name`() {
@@ -106,7 +108,7 @@ import HoldfastIssuer
     (#""commands":[1]"#, "commands[0]"),
     ("\"commands\":[\(Array(repeating: "\"a\"", count: 17).joined(separator: ","))]", "commands"),
     (#""subject":"""#, "subject"),
-    (#""refused_properties":{}"#, "refused_properties"),
+    (#""refused_properties":{}"#, "refused_properties"), (#""known_code":0"#, "known_code"),
     (#""devices":"all""#, "devices"), (#""devices":["listed"]"#, "devices"), (#""devices":null"#, "devices"),
     (#""devices":"LISTED""#, "devices"),
     (#""commands":["012345678901234567890123456789012"]"#, "commands[0]"), (#""commands":[""]"#, "commands[0]"),
