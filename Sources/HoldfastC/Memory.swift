@@ -79,10 +79,10 @@ enum Input {
     return unsafe DeviceID([UInt8](UnsafeBufferPointer(start: pointer, count: Int(HF_DEVICE_ID_BYTES))).span)
   }
 
-  /// Whether the flag to replace is set; other flags are refused.
-  static func isReplacing(_ flags: UInt32) throws(CallFailure) -> Bool {
-    guard flags & ~HF_REPLACE == 0 else { throw .argument }
-    return flags == HF_REPLACE
+  /// Whether the flag to replace is set; flags other than this and `others` are refused.
+  static func isReplacing(_ flags: UInt32, others: UInt32 = 0) throws(CallFailure) -> Bool {
+    guard flags & ~(HF_REPLACE | others) == 0 else { throw .argument }
+    return flags & HF_REPLACE != 0
   }
 }
 

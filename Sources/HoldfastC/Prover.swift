@@ -83,7 +83,9 @@ extension ProofKeys {
   call { () throws(CallFailure) in
     let object = try unsafe Handle.object(prover, CProver.self)
     let buffer = try unsafe CallerBuffer(evidence, length)
-    let isReplacing = try Input.isReplacing(flags)
+    let isReplacing = try Input.isReplacing(flags, others: HF_KNOWN_CODE)
+    var enrolling = object.prover
+    if flags & HF_KNOWN_CODE != 0 { enrolling.measurementPolicy.insert(.knownCode) }
     var app = AppClaims()
     if unsafe subject != nil { app.subject = try unsafe Input.boundedText(subject) }
     if let version = unsafe version {
@@ -93,7 +95,7 @@ extension ProofKeys {
     try buffer.require(Int(HF_EVIDENCE_BYTES))
     let device = unsafe Input.deviceID(device_id)
     let baseline = try converting(CallFailure.init) { () throws(ProverError) in
-      try object.prover.begin(for: device, as: app, replacing: isReplacing)
+      try enrolling.begin(for: device, as: app, replacing: isReplacing)
     }
     try buffer.write(baseline.evidence.span)
     return 0

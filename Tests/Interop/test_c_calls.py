@@ -102,6 +102,16 @@ def test_every_pointer_in_turn_is_refused_if_it_is_null(hf, made, tmp_path):
         assert library.hf_prover_explain(prover._handle, None, memory, None) == ARGUMENT
 
 
+def test_a_baseline_permits_known_code_only_when_the_flag_says_so(hf, tmp_path):
+    for flag, beginning in ((False, b"\xa6\x01\x01"), (True, b"\xa7\x01\x02")):
+        state = tmp_path / f"state-{flag}"
+        with hf.Prover(str(state)) as prover:
+            evidence = prover.begin(known_code=flag)
+        (configuration,) = state.rglob("measurement_config.bin")
+        written = configuration.read_bytes()
+        assert written[:3] == beginning and written in evidence
+
+
 @pytest.mark.parametrize("short", [0, 1, "one too small"])
 def test_a_small_buffer_gives_the_needed_length_and_nothing_happens(hf, made, tmp_path, short):
     library = hf._library
@@ -184,7 +194,7 @@ def test_other_values_out_of_range_are_refused(hf, made, tmp_path):
         expect(ARGUMENT, prover.accept, descriptor, b"token", report={"issuer": 1})
         library = hf._library
         assert (
-            library.hf_prover_begin(prover._handle, None, None, None, 2, None, ctypes.byref(ctypes.c_size_t(0)))
+            library.hf_prover_begin(prover._handle, None, None, None, 4, None, ctypes.byref(ctypes.c_size_t(0)))
             == ARGUMENT
         )
     expect(ARGUMENT, hf.Device, str(made.device_folder), nothing, [""])

@@ -14,6 +14,8 @@ public struct ClientOptions: Sendable {
   public var authorities: String?
   /// The time for all attempts of a fetch, 1 to 600 seconds. Each service is tried at most three times.
   public var timeoutSeconds: UInt64
+  /// The ways of measuring that the enrolments and the evidence of the client permit. A service may refuse them.
+  public var measurementPolicy: MeasurementPolicy
   /// Called from any thread with lines that may be logged: one at the start, with the account and the versions, and one for each
   /// fetch that fails. They contain no secrets. It must not call the client.
   public var log: @Sendable (_ line: String) -> Void
@@ -21,10 +23,11 @@ public struct ClientOptions: Sendable {
   /// Creates the conditions.
   public init(
     app: AppClaims = AppClaims(), carrier: String? = nil, authorities: String? = nil, timeoutSeconds: UInt64 = 10,
+    measurementPolicy: MeasurementPolicy = Prover.defaultMeasurementPolicy,
     log: @escaping @Sendable (_ line: String) -> Void = { _ in }
   ) {
     (self.app, self.carrier, self.authorities) = (app, carrier, authorities)
-    (self.timeoutSeconds, self.log) = (timeoutSeconds, log)
+    (self.timeoutSeconds, self.measurementPolicy, self.log) = (timeoutSeconds, measurementPolicy, log)
   }
 }
 

@@ -89,7 +89,9 @@ public final class HoldfastClient: Sendable {
     do throws(FileError) { folder = try AccountFolder(state: path, account: account.keyID) } catch {
       throw .state(error)
     }
-    prover = Prover(state: folder.proverPath, keys: keys)
+    var prover = Prover(state: folder.proverPath, keys: keys)
+    prover.measurementPolicy = options.measurementPolicy
+    self.prover = prover
     (self.keys, self.options) = (keys, options)
     self.environment = environment ?? .live(options, prover: prover, keys: keys)
     let stored = folder.configuration(of: account)
