@@ -113,13 +113,12 @@ struct TestApp {
   /// The host on which the app runs.
   var host: UInt8 = 1
   var image = Self.image
+  /// The ways of measuring that the baseline permits or demands.
   var policy: MeasurementPolicy = []
   var properties: [BoundedText<32>] = []
   var created = TestFleet.now
   var evidenceKey: [UInt8]?
   var statements: EvidenceStatements?
-  /// The ways of measuring that the baseline permits.
-  var policy: MeasurementPolicy = []
 
   static let image = [UInt8](repeating: 0x77, count: 32)
   static let root = [UInt8](0..<16)
