@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +78,41 @@ int disturb_by_kernel_code(void) {
 }
 
 int disturb_by_execute_only(void) { return protect(PROT_EXEC); }
+
+int disturb_by_writable_code(void) { return protect(PROT_READ | PROT_WRITE | PROT_EXEC); }
+
+static atomic_int holds_loader;
+
+/// Patches the text as soon as the main thread sleeps, which it does when it waits for the loader's lock.
+static int patch_when_main_sleeps(struct dl_phdr_info *object, size_t size, void *unused) {
+  (void)object, (void)size, (void)unused;
+  atomic_store(&holds_loader, 1);
+  char path[64], line[512];
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+  for (char state = 'R'; state != 'S';) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = read(file, line, sizeof line - 1);
+    close(file);
+    if (count <= 0) return -1;
+    line[count] = 0;
+    const char *name_end = strrchr(line, ')');
+    state = name_end ? name_end[2] : 'S';
+  }
+  return disturb_by_text_patch() == 0 ? 1 : -1;
+}
+
+static void *hold_loader(void *unused) {
+  dl_iterate_phdr(patch_when_main_sleeps, unused);
+  return NULL;
+}
+
+int disturb_meanwhile(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, hold_loader, NULL) != 0) return -1;
+  // Sleeping would end the wait of the other thread.
+  while (!atomic_load(&holds_loader)) continue;
+  return 0;
+}
 
 static sem_t started;
 static pid_t started_thread;

@@ -56,6 +56,8 @@ func disturb(_ description: String) {
     case "memory-file": disturb_by_memory_file()
     case "restored-text": disturb_and_restore_text()
     case "execute-only": disturb_by_execute_only()
+    case "writable-code": disturb_by_writable_code()
+    case "meanwhile": disturb_meanwhile()
     case "agent-thread": unsafe disturb_by_thread("gum-js-loop")
     case "plain-thread": unsafe disturb_by_thread("gmain")
     default: stop("unknown disturbance")

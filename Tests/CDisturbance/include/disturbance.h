@@ -21,6 +21,10 @@ int disturb_and_restore_text(void);
 int disturb_by_thread(const char *name);
 /// Changes the protection of a page of code to executable only, which still reads the same.
 int disturb_by_execute_only(void);
+/// Makes a page of code writable, and leaves it as it is.
+int disturb_by_writable_code(void);
+/// Has another thread patch the text in the middle of the next measurement, when that waits for the loader's lock.
+int disturb_meanwhile(void);
 /// Loads a library that is there wherever the C library is.
 int disturb_by_dlopen(void);
 /// Overwrites every `LD_PRELOAD` in the environment that the kernel shows.
