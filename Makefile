@@ -32,6 +32,8 @@ GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 # For the browser in which the operators' console is tested, which is skipped in the same way.
 CONSOLE_TEST_PACKAGES = chromium chromium-driver python3-selenium zbar-tools
+# For `make model`.
+MODEL_PACKAGES = spin maude gcc libc6-dev
 # For `make deb` and `make test-packages`.
 DEBIAN_PACKAGES = debhelper dpkg-dev
 DEBIAN_TEST_PACKAGES = lintian mmdebstrap systemd openssl $(GUEST_PACKAGES)
@@ -52,7 +54,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -255,6 +257,10 @@ soak-bluetooth: build ## Prove over Low Energy between hosts that boot twenty ti
 
 fuzz: packages ## Fuzz a small device through its serial line and through its flash, for half a minute each.
 	@Tests/Fuzz/run 30
+
+model: ## Check the models of ledger and session, and that each rule which is broken on purpose is found.
+	@Tests/install-packages $(MODEL_PACKAGES) || exit 69
+	@/usr/bin/python3 Tests/Model/run.py
 
 vectors: build ## Replay the test vectors.
 	@.build/release/holdfast vectors replay vectors/*.json
