@@ -182,7 +182,8 @@ let package = Package(
       name: "HoldfastReplay", dependencies: ["HoldfastCore"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
     .target(
-      name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastReplay"],
+      name: "HoldfastVectors",
+      dependencies: ["COpenSSL", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastReplay"],
       swiftSettings: strict),
 
     // Pictures of distributions in SVG, and what other charts are drawn with.

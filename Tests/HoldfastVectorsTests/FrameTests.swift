@@ -41,7 +41,23 @@ import Testing
 
   @Test func `a file without tests is no success`() {
     #expect(fault(in: file(count: "0", tests: ""))?.kind == .noTests)
-    #expect(fault(in: #"{"schema":"x","numberOfTests":0,"testGroups":[]}"#)?.kind == .noTests)
+    #expect(fault(in: #"{"schema":"mac_test_schema_v1.json","numberOfTests":0,"testGroups":[]}"#)?.kind == .noTests)
+  }
+
+  @Test(arguments: ["x_schema_v1.json", "mac_test", "", "schema.json", "mac_test_schema", "Mac_test_schema_v1.json"])
+  func `a schema that neither project has is malformed`(name: String) {
+    let found = fault(in: file(schema: "\"schema\":\"\(name)\",", tests: test))
+    #expect((found?.kind == .unknownSchema) == (name != "mac_test_schema"))
+  }
+
+  @Test func `a malformed test is named, and the tests and groups around it are replayed`() throws {
+    let bad = test.replacing("\"tcId\":1", with: "\"tcId\":2").replacing(#""key":"00""#, with: #""key":"0""#)
+    let text = file(
+      count: "3", tests: [test, bad, test.replacing("\"tcId\":1", with: "\"tcId\":3")].joined(separator: ","))
+    let report = try VectorFile(parsing: Array(text.utf8), name: "test.json").replay()
+    #expect(report.summary == "2 passed, 1 failed, 0 skipped")
+    #expect(report.faults.map(\.testID) == [2])
+    #expect(report.faults.map(\.location) == ["testGroups[0].tests[1].key"])
   }
 
   @Test func `a test number that occurs twice is malformed`() {
@@ -59,13 +75,18 @@ import Testing
   @Test(arguments: ["0", "0g", "zz", "+1", "0x00", " 00", "00 "])
   func `what is not hexadecimal is malformed`(text: String) {
     let found = fault(in: file(tests: test.replacing(#""tag":"00""#, with: "\"tag\":\"\(text)\"")))
-    #expect(found == VectorFault(file: "test.json", location: "testGroups[0].tests[0].tag", kind: .notHexadecimal))
+    #expect(
+      found == VectorFault(file: "test.json", location: "testGroups[0].tests[0].tag", kind: .notHexadecimal, testID: 1))
   }
 
   @Test(arguments: ["tcId", "result", "key", "msg", "tag"])
   func `a test that lacks what its type needs is malformed`(name: String) {
     let found = fault(in: file(tests: test.replacing("\"\(name)\":", with: "\"other\":")))
-    #expect(found == VectorFault(file: "test.json", location: "testGroups[0].tests[0].\(name)", kind: .missing))
+    #expect(
+      found
+        == VectorFault(
+          file: "test.json", location: "testGroups[0].tests[0].\(name)", kind: .missing,
+          testID: name == "tcId" ? nil : 1))
   }
 
   @Test func `a group or file that lacks what its type needs is malformed`() {

@@ -6,7 +6,7 @@ import Testing
   /// A file of one group and one test.
   private func file(_ algorithm: String, _ type: String, group: String, test: String, result: String) -> String {
     """
-    {"algorithm":"\(algorithm)","schema":"x_schema_v1.json","numberOfTests":1,"testGroups":[
+    {"algorithm":"\(algorithm)","schema":"mac_test_schema_v1.json","numberOfTests":1,"testGroups":[
     {"type":"\(type)",\(group)"tests":[{"tcId":7,"comment":"a comment",\(test)"result":"\(result)"}]}]}
     """
   }
@@ -157,7 +157,22 @@ import Testing
     #expect(
       try outcomes("ECDH", "EcdhEcpointTest", group: curve, test: short) == ["compressed point", "passed", "passed"])
     let other = #""curve":"secp256k1","encoding":"ecpoint","#
-    #expect(try outcomes("ECDH", "EcdhEcpointTest", group: other, test: good).first == "curve secp256k1")
+    #expect(try outcomes("ECDH", "EcdhEcpointTest", group: other, test: good) == refused)
+    let unknown = #""curve":"secp256z1","encoding":"ecpoint","#
+    #expect(try outcomes("ECDH", "EcdhEcpointTest", group: unknown, test: good).first == "curve secp256z1")
+    // The same point in the only SubjectPublicKeyInfo that it has, and in others. Source: RFC 5480 §2.
+    let prefix = "3059301306072a8648ce3d020106082a8648ce3d030107034200"
+    func encoded(_ key: String) -> String { test(key, scalar, shared) }
+    #expect(
+      try outcomes("ECDH", "EcdhTest", group: curve, test: encoded("\(prefix)04\(x)\(y)"))
+        == ["passed", "accepted", "passed"])
+    for key in [
+      "\(prefix)04\(x)\(x)", "\(prefix)04\(x)\(y)00", "308159\(prefix.dropFirst(4))04\(x)\(y)", "04\(x)\(y)", "",
+    ] {
+      #expect(
+        try outcomes("ECDH", "EcdhTest", group: curve, test: encoded(key))
+          == ["refused: public key", "passed", "passed"])
+    }
   }
 
   @Test(arguments: ["publicKey", "key"])
@@ -184,12 +199,51 @@ import Testing
         == ["refused: it does not verify", "passed", "passed"])
     #expect(
       try outcomes("ECDSA", "EcdsaP1363Verify", group: group(), test: test(signature + "00"))
-        == ["refused: signature of 65 bytes", "passed", "passed"])
+        == ["refused: it does not verify", "passed", "passed"])
     #expect(
-      try outcomes("ECDSA", "EcdsaP1363Verify", group: group("secp384r1"), test: test(signature)).first
-        == "curve secp384r1")
+      try outcomes("ECDSA", "EcdsaP1363Verify", group: group("secp256z1"), test: test(signature)).first
+        == "curve secp256z1")
     #expect(
-      try outcomes("ECDSA", "EcdsaP1363Verify", group: group("secp256r1", "SHA-512"), test: test(signature)).first
-        == "hash SHA-512")
+      try outcomes("ECDSA", "EcdsaP1363Verify", group: group("secp256r1", "SHA-0"), test: test(signature)).first
+        == "hash SHA-0")
+    // The same signature in DER, and with a length in a longer form.
+    let (r, s) = (signature.prefix(64), signature.suffix(64))
+    let pair = "022100\(r)022100\(s)"
+    #expect(
+      try outcomes("ECDSA", "EcdsaVerify", group: group(), test: test("3046\(pair)")) == [
+        "passed", "accepted", "passed",
+      ])
+    for encoding in ["308146\(pair)", "3047\(pair)00", "3046\(pair)00", signature, ""] {
+      #expect(
+        try outcomes("ECDSA", "EcdsaVerify", group: group(), test: test(encoding))
+          == ["refused: it does not verify", "passed", "passed"])
+    }
+  }
+
+  @Test(arguments: [
+    // RFC 3394 §4.1 and RFC 5649 §6.
+    (
+      "AES-WRAP", "000102030405060708090a0b0c0d0e0f", "00112233445566778899aabbccddeeff",
+      "1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5"
+    ),
+    (
+      "AES-KWP", "5840df6e29b02af1ab493b705bf16ea1ae8338f4dcc176a8", "466f7250617369",
+      "afbeb0f07dfbf5419200f2ccb50bb24f"
+    ),
+  ])
+  func `KeywrapTest unwraps and wraps`(algorithm: String, key: String, message: String, wrapped: String) throws {
+    func test(_ message: String, _ wrapped: String) -> String {
+      "\"key\":\"\(key)\",\"msg\":\"\(message)\",\"ct\":\"\(wrapped)\","
+    }
+    #expect(
+      try outcomes(algorithm, "KeywrapTest", test: test(message, wrapped)) == ["passed", "accepted", "passed"])
+    #expect(
+      try outcomes(algorithm, "KeywrapTest", test: test("00", wrapped)).first == "accepted, but msg differs")
+    for bad in [wrapped.dropLast() + "a", wrapped.dropLast(2), wrapped.dropLast(16), wrapped.prefix(0)] {
+      #expect(
+        try outcomes(algorithm, "KeywrapTest", test: test(message, String(bad)))
+          == ["refused: it does not unwrap", "passed", "passed"])
+    }
+    #expect(try outcomes("ARIA-WRAP", "KeywrapTest", test: test(message, wrapped)).first == "algorithm ARIA-WRAP")
   }
 }

@@ -31,11 +31,12 @@ package struct VectorFile {
     }
     self.name = name
     frame = VectorNode(value: root, file: name, location: "")
-    let ownTypes = Self.types(ofSchema: try frame.member("schema").text())
+    let schemaName = try frame.member("schema")
+    guard let schema = VectorSchema(file: try schemaName.text()) else { throw schemaName.fault(.unknownSchema) }
     try Self.checkTextMembers(of: frame)
     var groups: [VectorGroup] = []
     for node in try frame.member("testGroups").elements() {
-      groups.append(try VectorGroup(node, types: ownTypes))
+      groups.append(try VectorGroup(node, types: schema.ownTypes))
     }
     self.groups = groups
     testCount = groups.reduce(0) { $0 + $1.tests.count }
@@ -65,28 +66,6 @@ package struct VectorFile {
     _ = try frame.optional("algorithm")?.text()
     for line in try frame.optional("header")?.elements() ?? [] { _ = try line.text() }
     if let notes = frame.optional("notes"), notes.value.members == nil { throw notes.fault(.wrongType) }
-  }
-
-  /// Returns the group types in one of Holdfast's schemas, of any version; nil for any other schema.
-  private static func types(ofSchema schema: String) -> [String]? {
-    guard let end = schema.range(ofText: "_schema_v") else { return nil }
-    switch schema[..<end] {
-    case "measurement": return ["Measurement", "MeasurementConfiguration", "ReleaseKeys", "Evidence"]
-    case "proof": return ["Proof"]
-    case "measurement_token": return ["MeasurementTokenCOSE", "MeasurementTokenJOSE"]
-    case "session": return ["SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest", "SessionReply"]
-    case "oath_hotp": return ["HOTP"]
-    case "oath_totp": return ["TOTP"]
-    case "oath_ocra": return ["OCRA", "OCRASuite"]
-    default: return nil
-    }
-  }
-}
-
-extension String {
-  /// Returns the index at which `text` begins; nil if it does not occur.
-  fileprivate func range(ofText text: String) -> Index? {
-    indices.first { self[$0...].hasPrefix(text) }
   }
 }
 
@@ -119,11 +98,13 @@ struct VectorTest {
   init(_ node: VectorNode) throws(VectorFault) {
     self.node = node
     id = try node.member("tcId").number()
-    comment = try node.optional("comment")?.text() ?? ""
-    for flag in try node.optional("flags")?.elements() ?? [] { _ = try flag.text() }
-    let result = try node.member("result")
-    guard let expected = ExpectedResult(rawValue: try result.text()) else { throw result.fault(.unknownResult) }
-    self.result = expected
+    do throws(VectorFault) {
+      comment = try node.optional("comment")?.text() ?? ""
+      for flag in try node.optional("flags")?.elements() ?? [] { _ = try flag.text() }
+      let result = try node.member("result")
+      guard let expected = ExpectedResult(rawValue: try result.text()) else { throw result.fault(.unknownResult) }
+      self.result = expected
+    } catch { throw error.inTest(id) }
   }
 
   /// Reads the bytes of a required member.
@@ -211,7 +192,7 @@ struct VectorNode {
   var isNull: Bool { value == .null }
 }
 
-/// A fault in a malformed vector file, none of whose tests was replayed.
+/// A fault in a vector file: in the file as a whole, in a group, or in one test. The rest is replayed nevertheless.
 package struct VectorFault: Error, Sendable, Equatable {
   /// The file's name, as the caller gave it.
   package let file: String
@@ -219,12 +200,20 @@ package struct VectorFault: Error, Sendable, Equatable {
   package let location: String
   /// The mistake at this location.
   package let kind: Kind
+  /// The `tcId` of the test that the location is in; nil if it is in none.
+  package let testID: UInt64?
 
   /// Creates a fault at a location in a file.
-  package init(file: String, location: String, kind: Kind) {
+  package init(file: String, location: String, kind: Kind, testID: UInt64? = nil) {
     self.file = file
     self.location = location
     self.kind = kind
+    self.testID = testID
+  }
+
+  /// Returns the same fault in the test with a `tcId`.
+  func inTest(_ testID: UInt64) -> VectorFault {
+    VectorFault(file: file, location: location, kind: kind, testID: testID)
   }
 
   /// The mistakes in a file.
@@ -251,6 +240,8 @@ package struct VectorFault: Error, Sendable, Equatable {
     case duplicateTestID(UInt64)
     /// The `result` is not `valid`, `invalid` or `acceptable`.
     case unknownResult
+    /// The schema is neither one of Holdfast nor one of Wycheproof.
+    case unknownSchema
     /// The file uses one of Holdfast's schemas, which does not have the group's `type`.
     case unknownType
     /// The key does not match the private key or the key id next to it.

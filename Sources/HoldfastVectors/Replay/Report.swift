@@ -31,11 +31,14 @@ package struct Report: Sendable, Equatable {
   /// The reasons for skipped tests, in the order in which they first occurred.
   package private(set) var skips: [Skip] = []
 
+  /// The faults in groups and tests, which were not replayed, in the order of the files.
+  package private(set) var faults: [VectorFault] = []
+
   /// Creates an empty report.
   package init() {}
 
-  /// The number of tests that failed.
-  package var failed: Int { failures.count }
+  /// The number of tests that failed, and of faults.
+  package var failed: Int { failures.count + faults.count }
 
   /// The number of tests that were skipped.
   package var skipped: Int { skips.reduce(0) { $0 + $1.count } }
@@ -47,6 +50,7 @@ package struct Report: Sendable, Equatable {
   package mutating func merge(_ other: Report) {
     passed += other.passed
     failures += other.failures
+    faults += other.faults
     for skip in other.skips { add(skip) }
   }
 
@@ -61,6 +65,11 @@ package struct Report: Sendable, Equatable {
     case (.differs(let output), _): fail(test, "accepted, but \(output) differs")
     case (.refused(let reason), .valid): fail(test, "refused: \(reason)")
     }
+  }
+
+  /// Records a fault in a group or a test.
+  mutating func add(_ fault: VectorFault) {
+    faults.append(fault)
   }
 
   private mutating func fail(_ test: VectorTest, _ happened: String) {
@@ -116,11 +125,15 @@ extension VectorFile {
   ///
   /// Groups of a type that Holdfast does not use are skipped, and the report names them.
   ///
-  /// - Returns: A report on ``testCount`` tests, each of which passed, failed or was skipped.
-  /// - Throws: A fault if a group or a test of a known type lacks a required member. No report is made then.
-  package func replay() throws(VectorFault) -> Report {
+  /// A test of a known type that lacks a required member, or has one that is malformed, is a fault in the report, and so is
+  /// such a group. The other tests and groups are replayed.
+  ///
+  /// - Returns: A report on ``testCount`` tests.
+  package func replay() -> Report {
     var report = Report()
-    for group in groups { try replay(group, into: &report) }
+    for group in groups {
+      do throws(VectorFault) { try replay(group, into: &report) } catch { report.add(error) }
+    }
     return report
   }
 
@@ -129,8 +142,15 @@ extension VectorFile {
     case "MacTest": try replay(group, as: MacTest.self, into: &report)
     case "AeadTest": try replay(group, as: AeadTest.self, into: &report)
     case "HkdfTest": try replay(group, as: HkdfTest.self, into: &report)
+    case "KeywrapTest": try replay(group, as: KeywrapTest.self, into: &report)
+    case "RsaesOaepDecrypt": try replay(group, as: RsaesOaepDecrypt.self, into: &report)
+    case "EcdhTest": try replay(group, as: EcdhTest.self, into: &report)
+    case "EcdhWebcryptoTest": try replay(group, as: EcdhWebcryptoTest.self, into: &report)
     case "EcdhEcpointTest": try replay(group, as: EcdhEcpointTest.self, into: &report)
-    case "EcdsaP1363Verify": try replay(group, as: EcdsaP1363Verify.self, into: &report)
+    case "JsonWebSignature", "JsonWebKey", "JsonWebEncryption", "JsonWebCrypto":
+      try replay(group, as: JSONWebTest.self, into: &report)
+    case "EcdsaVerify": try replay(group, as: EcdsaVerify<DERSignature>.self, into: &report)
+    case "EcdsaP1363Verify": try replay(group, as: EcdsaVerify<PairSignature>.self, into: &report)
     case "Measurement": try replay(group, as: MeasurementVectors.self, into: &report)
     case "MeasurementConfiguration": try replay(group, as: ConfigurationVectors.self, into: &report)
     case "ReleaseKeys": try replay(group, as: ReleaseKeyVectors.self, into: &report)
@@ -157,6 +177,10 @@ extension VectorFile {
     _ group: VectorGroup, as type: Group.Type, into report: inout Report
   ) throws(VectorFault) {
     let replayable = try Group(group.node, frame: frame)
-    for test in group.tests { report.add(try replayable.replay(test), of: test) }
+    for test in group.tests {
+      do throws(VectorFault) { report.add(try replayable.replay(test), of: test) } catch {
+        report.add(error.inTest(test.id))
+      }
+    }
   }
 }

@@ -230,10 +230,11 @@ extension Failure {
     }
   }
 
-  /// Creates the failure for a malformed file of test vectors, none of whose tests was replayed.
+  /// Creates the failure for a fault in a file of test vectors.
   package init(_ fault: VectorFault) {
-    let place = fault.location.isEmpty ? fault.file : "\(fault.file), \(fault.location)"
-    self.init(.malformed, "\(place): \(Self.reason(fault.kind))")
+    let test = fault.testID.map { ", tcId \($0)" } ?? ""
+    let location = fault.location.isEmpty ? "" : ", \(fault.location)"
+    self.init(.malformed, "\(fault.file)\(test)\(location): \(Self.reason(fault.kind))")
   }
 
   private static func reason(_ kind: VectorFault.Kind) -> String {
@@ -249,6 +250,7 @@ extension Failure {
     case .noTests: "there is no test to replay"
     case .duplicateTestID(let id): "tcId \(id) occurs twice"
     case .unknownResult: "the result is neither valid, invalid nor acceptable"
+    case .unknownSchema: "it is neither a schema of Holdfast nor one of Wycheproof"
     case .unknownType: "the schema has no such type of group"
     case .keysDiffer: "the key does not belong to the private key or the key id next to it"
     }

@@ -15,7 +15,13 @@ struct Vectors: ParsableCommand {
 struct VectorsReplay: Verb {
   static let configuration = CommandConfiguration(
     commandName: "replay", abstract: "Replay test vectors: Holdfast's own and those of Wycheproof that apply.",
-    discussion: "The exit status is 2 if a test fails or a file is malformed.",
+    discussion: """
+      Of Wycheproof, these types are replayed: Aead, Mac, Hkdf, Keywrap, RsaesOaepDecrypt, Ecdh, EcdhEcpoint, \
+      EcdhWebcrypto, EcdsaVerify, EcdsaP1363Verify, JsonWebEncryption, JsonWebSignature, JsonWebKey and JsonWebCrypto. \
+      Other tests are skipped, with the reason.
+
+      The exit status is 2 if a test fails, or a file or a test is malformed; everything else is replayed nevertheless.
+      """,
     examples: [
       "holdfast vectors replay vectors/*.json",
       "holdfast vectors replay vectors/oath-hotp.json --json",
@@ -35,6 +41,7 @@ struct VectorsReplay: Verb {
         Console.report(error)
       }
     }
+    for fault in report.faults { Console.report(Failure(fault)) }
     if output.json {
       Console.result(report.json(refusedFileCount: refusals.count))
     } else {

@@ -29,13 +29,19 @@ func jsonFiles(in folder: String) throws -> [String] {
   return names.sorted()
 }
 
-/// Reads and replays the text of a file.
+/// Reads and replays the text of a file, and throws the first fault in it.
 func replay(_ text: String) throws(VectorFault) -> Report {
-  try VectorFile(parsing: Array(text.utf8), name: "test.json").replay()
+  try replay(Array(text.utf8))
 }
 
 func replay(_ value: JSONValue) throws(VectorFault) -> Report {
-  try VectorFile(parsing: value.compact(), name: "test.json").replay()
+  try replay(value.compact())
+}
+
+private func replay(_ bytes: [UInt8]) throws(VectorFault) -> Report {
+  let report = try VectorFile(parsing: bytes, name: "test.json").replay()
+  if let fault = report.faults.first { throw fault }
+  return report
 }
 
 /// The fault of a file, and its place; nil if there is none.

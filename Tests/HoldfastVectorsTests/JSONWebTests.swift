@@ -1,0 +1,161 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastOpenSSL
+import HoldfastVectors
+import Testing
+
+/// The traps of JOSE, each in a message that is right in every other way.
+@Suite struct JSONWebTests {
+  private let secret = [UInt8](0..<32)
+  private let signatureKey = """
+    {"kty":"oct","kid":"a","use":"sig","alg":"HS256","k":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"}
+    """
+  private let contentKey = """
+    {"kty":"oct","kid":"a","use":"enc","alg":"A256GCM","k":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"}
+    """
+
+  /// The outcome of a test that is said to be valid.
+  private func outcome(_ type: String, key: String, test: String) throws -> String {
+    let report = try replay(
+      """
+      {"schema":"json_web_crypto_schema_v1.json","numberOfTests":1,"testGroups":[{"type":"\(type)","private":\(key),
+      "tests":[{"tcId":1,"comment":"","result":"valid",\(test)}]}]}
+      """)
+    return report.skips.first?.reason ?? report.failures.first?.happened ?? "accepted"
+  }
+
+  private func encoded(_ text: String) -> String { base64URL(Array(text.utf8).span) }
+
+  private func signed(_ header: String = #"{"alg":"HS256","kid":"a"}"#, payload: String = "Zm9v") throws -> String {
+    let message = encoded(header) + "." + payload
+    var code = [UInt8](repeating: 0, count: 32)
+    var output = code.mutableSpan
+    try HMAC.sha256.authenticate(Array(message.utf8).span, key: secret.span, into: &output)
+    return message + "." + base64URL(code.span)
+  }
+
+  private func verified(_ message: String, key: String? = nil) throws -> String {
+    try outcome("JsonWebSignature", key: key ?? signatureKey, test: "\"jws\":\"\(message)\"")
+  }
+
+  private func encrypted(
+    _ header: String = #"{"alg":"dir","kid":"a","enc":"A256GCM"}"#, tag tagByteCount: Int = 16
+  ) throws -> String {
+    let (nonce, protected) = ([UInt8](repeating: 7, count: 12), encoded(header))
+    var message = Array("foo".utf8)
+    var tag = AuthenticationTag()
+    var bytes = message.mutableSpan
+    try AESGCM.seal(
+      key: secret.span, nonce: nonce.span, authenticating: Array(protected.utf8).span, message: &bytes, tag: &tag)
+    let kept = base64URL(tag.bytes.extracting(first: tagByteCount))
+    return [protected, "", base64URL(nonce.span), base64URL(message.span), kept].joined(separator: ".")
+  }
+
+  private func opened(_ message: String, key: String? = nil, plaintext: String = "666f6f") throws -> String {
+    try outcome("JsonWebEncryption", key: key ?? contentKey, test: "\"jwe\":\"\(message)\",\"pt\":\"\(plaintext)\"")
+  }
+
+  @Test func `a signed message verifies, with spaces in its header too`() throws {
+    #expect(try verified(signed()) == "accepted")
+    #expect(try verified(signed(#"{ "kid" : "a", "alg" : "HS256" }"#)) == "accepted")
+  }
+
+  @Test func `base64url with padding, spaces or trailing bits is refused`() throws {
+    #expect(try verified(signed(payload: "Zg")) == "accepted")
+    // The same byte with other unused bits, under a MAC over just this text.
+    #expect(try verified(signed(payload: "Zh")) == "refused: base64url")
+    for payload in ["Zg==", "Z g", "Z+g", "Z"] {
+      // A valid test with such characters is one of those that only a lenient reader accepts.
+      let found = try verified(signed(payload: payload))
+      #expect(["refused: base64url", "characters outside base64url in a valid test"].contains(found))
+    }
+  }
+
+  @Test(arguments: [
+    (#"{"alg":"HS256","kid":"a","crit":["exp"],"exp":1}"#, "crit"), (#"{"alg":"HS256","kid":"a","crit":[]}"#, "crit"),
+    (#"{"alg":"HS256","kid":"a","b64":false}"#, "crit"), (#"{"alg":"HS256","alg":"HS256"}"#, "header"),
+    (#"{"alg":"HS256","\u0061lg":"HS256"}"#, "header"), (#"{"kid":"a"}"#, "header without alg"),
+    (#"{"alg":"none","kid":"a"}"#, "alg none"), (#"{"alg":"hs256","kid":"a"}"#, "alg hs256"),
+    (#"{"alg":"HS256","kid":"b"}"#, "0 keys with that kid"),
+  ])
+  func `a header with a trap is refused`(header: String, reason: String) throws {
+    #expect(try verified(signed(header)) == "refused: \(reason)")
+    let other = header.replacing("HS256", with: "dir").replacing("{", with: "{\"enc\":\"A256GCM\",")
+    if reason != "alg none", reason != "alg hs256" { #expect(try opened(encrypted(other)) == "refused: \(reason)") }
+  }
+
+  @Test(arguments: [
+    ("\"use\":\"sig\"", "\"use\":\"enc\"", "refused: key for another use"),
+    ("\"use\":\"sig\"", "\"key_ops\":[\"sign\"]", "refused: key for another use"),
+    ("\"use\":\"sig\"", "\"key_ops\":[\"verify\"]", "accepted"),
+    ("\"alg\":\"HS256\"", "\"alg\":\"A256KW\"", "a key for another alg in a valid test"),
+    ("Hh8\"", "Hg\"", "refused: key of 31 bytes"), ("AAEC", "", "refused: key of 29 bytes"),
+    ("\"kid\"", "\"kty\":\"oct\",\"kid\"", "malformed"),
+  ])
+  func `a key that is not for this is refused`(old: String, new: String, expected: String) throws {
+    let key = signatureKey.replacing(old, with: new)
+    if expected == "malformed" {
+      #expect(throws: VectorFault.self) { try verified(signed(), key: key) }
+    } else {
+      #expect(try verified(signed(), key: key) == expected)
+    }
+  }
+
+  @Test func `a set is refused if it mixes secret and public keys, or has a kid twice`() throws {
+    let other = signatureKey.replacing("\"kid\":\"a\"", with: "\"kid\":\"b\"")
+    let elliptic = #"{"kty":"EC","kid":"c","crv":"P-256","x":"","y":""}"#
+    #expect(try verified(signed(), key: "{\"keys\":[\(other),\(signatureKey)]}") == "accepted")
+    #expect(
+      try verified(signed(), key: "{\"keys\":[\(signatureKey),\(signatureKey)]}") == "refused: 2 keys with that kid")
+    #expect(
+      try verified(signed(), key: "{\"keys\":[\(signatureKey),\(elliptic)]}")
+        == "refused: secret and public keys in a set")
+  }
+
+  @Test func `an encrypted message opens only with its whole tag`() throws {
+    #expect(try opened(encrypted()) == "accepted")
+    #expect(try opened(encrypted(), plaintext: "66") == "accepted, but pt differs")
+    for byteCount in [0, 4, 12, 15] {
+      #expect(try opened(encrypted(tag: byteCount)) == "refused: tag of \(byteCount) bytes")
+    }
+  }
+
+  @Test func `an encrypted message opens only with a key for its alg and enc`() throws {
+    let other = contentKey.replacing("\"alg\":\"A256GCM\"", with: "\"alg\":\"A256KW\"")
+    #expect(try opened(encrypted(), key: other) == "refused: key for another alg")
+    let stated = contentKey.replacing("\"use\"", with: "\"enc\":\"A128GCM\",\"use\"")
+    #expect(try opened(encrypted(), key: stated) == "refused: key for another enc")
+    let signing = contentKey.replacing("\"use\":\"enc\"", with: "\"use\":\"sig\"")
+    #expect(try opened(encrypted(), key: signing) == "refused: key for another use")
+    let short = #"{"alg":"dir","kid":"a","enc":"A128GCM"}"#
+    let any = contentKey.replacing("\"alg\":\"A256GCM\",", with: "")
+    #expect(try opened(encrypted(short), key: any) == "refused: content key of 32 bytes")
+  }
+
+  @Test func `an ephemeral key off the curve is refused`() throws {
+    // RFC 7518, appendix C: the keys of Bob and Alice; the second y is that of no point.
+    let bob = """
+      {"kty":"EC","crv":"P-256","x":"weNJy2HscCSM6AEDTDg04biOvhFhyyWvOHQfeF_PxMQ",
+      "y":"e8lnCO-AlStT-NJVX-crhB7QRYhiix03illJOVAOyck","d":"VEmDZpDXXK8p8N0Cndsxs924q6nS1RXFASRl6BfUqdw"}
+      """
+    for (y, reason) in [
+      ("SLW_xSffzlPWrHEVI30DHM_4egVwt3NQqeUD7nMFpps", "tag"),
+      ("SLW_xSffzlPWrHEVI30DHM_4egVwt3NQqeUD7nMFppw", "key agreement"),
+    ] {
+      let header = """
+        {"alg":"ECDH-ES","enc":"A256GCM",\
+        "epk":{"kty":"EC","crv":"P-256","x":"gI0GAILBdu7T53akrFmMyGcsF3n5dO7MmwNBHKW5SV0","y":"\(y)"}}
+        """
+      #expect(try opened(encrypted(header), key: bob) == "refused: \(reason)")
+    }
+  }
+
+  @Test func `RSA1_5 and passwords are skipped, and only in valid tests`() throws {
+    let key = #"{"kty":"oct","k":"AAECAwQFBgcICQoLDA0ODw"}"#
+    #expect(try opened(encrypted(#"{"alg":"RSA1_5","enc":"A256GCM"}"#), key: key) == "alg RSA1_5")
+    #expect(
+      try opened(encrypted(#"{"alg":"PBES2-HS256+A128KW","enc":"A256GCM"}"#), key: key) == "alg PBES2-HS256+A128KW")
+    #expect(
+      try opened(encrypted(#"{"alg":"RSA1_5","kid":"a","enc":"A256GCM"}"#)) == "refused: key for another alg")
+  }
+}
