@@ -347,7 +347,7 @@ private final class Backup {
         expected[name] = Set(columns)
       }
     }
-    try #require(expected.count == 25)
+    try #require(expected.count == 26)
     // Sessions end with a restore, as operators' tokens do.
     expected["sessions"] = nil
     #expect(Set(BackupTable.all.map(\.name)) == Set(expected.keys))

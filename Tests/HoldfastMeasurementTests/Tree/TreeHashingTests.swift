@@ -24,9 +24,13 @@ private let chunk = TreeDigest.chunkByteCount
 @Suite struct TreeHashingTests {
   let path = NSTemporaryDirectory() + "hf-tree-" + UUID().uuidString.prefix(8)
 
-  /// Bytes without a pattern that repeats from chunk to chunk.
+  /// Bytes that differ in every page.
   static func bytes(_ count: Int) -> [UInt8] {
-    (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 0x9e37_79b1) >> 24) }
+    var bytes = [UInt8](repeating: 0x5a, count: count)
+    for page in 0..<count / 4096 {
+      for index in 0..<4 { bytes[page * 4096 + index] = UInt8(truncatingIfNeeded: page >> (index * 8)) }
+    }
+    return bytes
   }
 
   private func source(_ bytes: [UInt8], flags: Int32 = O_RDONLY) throws -> TreeSource {
