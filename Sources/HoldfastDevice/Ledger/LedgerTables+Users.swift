@@ -109,7 +109,7 @@ extension LedgerTables {
   /// Returns whether there are fewer than `limit` users. Counting takes longer with their number, so it is done only if the highest
   /// id, which is never given again, leaves the question open.
   package func hasUserRoom(limit: UInt64) throws(DatabaseError) -> Bool {
-    if try database.oneUnsigned("SELECT max(id) FROM users") ?? 0 < limit { return true }
+    if try database.oneUnsigned("SELECT coalesce(max(id), 0) FROM users") ?? 0 < limit { return true }
     return try userCount() < limit
   }
 
