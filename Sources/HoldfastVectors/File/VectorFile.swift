@@ -31,6 +31,11 @@ package struct VectorFile {
     }
     self.name = name
     frame = VectorNode(value: root, file: name, location: "")
+    if root["schema"] == nil, root["input"] != nil, root["output"] != nil {
+      groups = [try VectorGroup(example: frame)]
+      testCount = 1
+      return
+    }
     let schemaName = try frame.member("schema")
     guard let schema = VectorSchema(file: try schemaName.text()) else { throw schemaName.fault(.unknownSchema) }
     try Self.checkTextMembers(of: frame)
@@ -85,6 +90,13 @@ struct VectorGroup {
     for test in try node.member("tests").elements() { tests.append(try VectorTest(test)) }
     self.tests = tests
   }
+
+  /// Reads an example of the COSE working group, which is a file with one test and no frame.
+  init(example node: VectorNode) throws(VectorFault) {
+    type = "COSEExample"
+    self.node = node
+    tests = [try VectorTest(example: node)]
+  }
 }
 
 /// A test, with its number, comment, flags and expected result.
@@ -105,6 +117,14 @@ struct VectorTest {
       guard let expected = ExpectedResult(rawValue: try result.text()) else { throw result.fault(.unknownResult) }
       self.result = expected
     } catch { throw error.inTest(id) }
+  }
+
+  /// Reads the title and the expected result of an example of the COSE working group.
+  init(example node: VectorNode) throws(VectorFault) {
+    self.node = node
+    id = 1
+    comment = try node.optional("title")?.text() ?? ""
+    result = try node.optional("fail")?.flag() ?? false ? .invalid : .valid
   }
 
   /// Reads the bytes of a required member.

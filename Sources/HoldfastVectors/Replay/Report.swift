@@ -149,6 +149,7 @@ extension VectorFile {
     case "EcdhEcpointTest": try replay(group, as: EcdhEcpointTest.self, into: &report)
     case "JsonWebSignature", "JsonWebKey", "JsonWebEncryption", "JsonWebCrypto":
       try replay(group, as: JSONWebTest.self, into: &report)
+    case "COSEExample": try replay(group, as: COSEExample.self, into: &report)
     case "EcdsaVerify": try replay(group, as: EcdsaVerify<DERSignature>.self, into: &report)
     case "EcdsaP1363Verify": try replay(group, as: EcdsaVerify<PairSignature>.self, into: &report)
     case "Measurement": try replay(group, as: MeasurementVectors.self, into: &report)
