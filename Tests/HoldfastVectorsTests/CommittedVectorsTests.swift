@@ -14,6 +14,7 @@ import Testing
     let file = try VectorFile(parsing: readFile("\(vectorsFolder)/\(name)"), name: name)
     let report = file.replay()
     #expect(report.failures == [])
+    #expect(report.faults == [])
     #expect(report.skips == [])
     #expect(report.passed == file.testCount)
   }

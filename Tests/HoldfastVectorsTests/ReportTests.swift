@@ -6,7 +6,7 @@ import Testing
   private func report(file: String) throws -> Report {
     let tag = "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"
     let text = """
-      {"algorithm":"HMACSHA256","schema":"x","numberOfTests":4,"testGroups":[
+      {"algorithm":"HMACSHA256","schema":"mac_test_schema_v1.json","numberOfTests":4,"testGroups":[
       {"type":"MacTest","tagSize":256,"tests":[
       {"tcId":1,"key":"","msg":"","tag":"\(tag)","result":"valid"},
       {"tcId":2,"comment":"too good","key":"","msg":"","tag":"\(tag)","result":"invalid"}]},

@@ -12,6 +12,7 @@ struct WycheproofFolderTests {
       let file = try VectorFile(parsing: readFile("\(folder)/\(name)"), name: name)
       let report = file.replay()
       #expect(report.failures == [], "\(name)")
+      #expect(report.faults == [], "\(name)")
       #expect(report.passed + report.failed + report.skipped == file.testCount)
       total.merge(report)
     }
