@@ -24,13 +24,6 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
     unsafe bytes.copy(to: storage.start)
   }
 
-  /// The bytes, without a closure, whose result the compiler copies.
-  @usableFromInline var bytes: Span<UInt8> {
-    @_lifetime(borrow self)
-    @_transparent
-    get { storage.bytes(count: count) }
-  }
-
   /// Lends the bytes to `body` for reading.
   public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
@@ -131,25 +124,10 @@ struct FreshKey: ~Copyable {
   }
 }
 
-/// Returns whether both hold the same bytes. Timing: depends only on their counts. Not inlined: Swift 6.3.1 crashes where it is.
-@inline(never)
+/// Returns whether both hold the same bytes. Timing: depends only on their counts.
 package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
   guard left.count == right.count else { return false }
-  var difference: UInt32 = 0
-  unsafe left.withUnsafeBytes { left in
-    unsafe right.withUnsafeBytes { right in
-      var index = 0
-      while index + 4 <= left.count {
-        let word = unsafe left.loadUnaligned(fromByteOffset: index, as: UInt32.self)
-        difference |= unsafe word ^ right.loadUnaligned(fromByteOffset: index, as: UInt32.self)
-        index += 4
-      }
-      while index < left.count {
-        difference |= unsafe UInt32(left[index] ^ right[index])
-        index += 1
-      }
-    }
-  }
-  difference |= difference >> 16
-  return revealed(UInt8(truncatingIfNeeded: difference | difference >> 8)) == 0
+  var difference: UInt8 = 0
+  for index in left.indices { difference |= left[index] ^ right[index] }
+  return revealed(difference) == 0
 }

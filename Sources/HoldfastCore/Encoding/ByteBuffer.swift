@@ -10,7 +10,7 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
   public init() {}
 
   /// Creates a buffer of `zeroCount` zero bytes, at most `capacity`, to be written in place.
-  @usableFromInline init(zeros zeroCount: Int) {
+  init(zeros zeroCount: Int) {
     precondition(zeroCount <= capacity)
     count = zeroCount
     storage.setZero(count: zeroCount)
@@ -153,7 +153,6 @@ public protocol ByteSink: ~Copyable {
 
 extension ByteSink where Self: ~Copyable {
   /// Appends one byte.
-  @inlinable
   public mutating func append(_ byte: UInt8) throws(Failure) {
     let single = InlineArray<1, UInt8>(repeating: byte)
     try append(single.span)
@@ -166,7 +165,6 @@ extension ByteSink where Self: ~Copyable {
   }
 
   /// Appends `value`, of at most 64 bits, most significant byte first.
-  @inlinable
   public mutating func append<Integer: FixedWidthInteger & UnsignedInteger>(
     bigEndian value: Integer
   ) throws(Failure) {
@@ -182,7 +180,6 @@ extension ByteSink where Self: ~Copyable {
 }
 
 /// Returns the bytes of `value`, most significant first.
-@inlinable
 func bigEndianBytes(_ value: UInt64) -> InlineArray<8, UInt8> {
   unsafe unsafeBitCast(value.bigEndian, to: InlineArray<8, UInt8>.self)
 }

@@ -31,7 +31,7 @@ public func measurementProof<Backend: Cryptography & ~Copyable>(
   using cryptography: inout Backend
 ) throws(CryptographyFailure) -> MAC {
   var mac = try beginMeasurementProof(key: key, nonce: nonce, using: &cryptography)
-  mac.append(measurement.bytes)
+  measurement.withBytes { mac.append($0) }
   return try mac.finish()
 }
 
@@ -41,7 +41,9 @@ public func measurementProof<Backend: Cryptography & ~Copyable>(
 func beginMeasurementProof<Backend: Cryptography & ~Copyable>(
   key: borrowing MeasurementProofKey, nonce: Nonce, using cryptography: inout Backend
 ) throws(CryptographyFailure) -> Backend.HMACSHA256 {
-  var mac = try cryptography.hmacSHA256(key: key.bytes)
+  var mac = try key.withBytes { (bytes: Span<UInt8>) throws(CryptographyFailure) in
+    try cryptography.hmacSHA256(key: bytes)
+  }
   mac.append(nonce.bytes)
   return mac
 }

@@ -10,7 +10,7 @@ public enum HOTP {
   public static func code<Crypto: Cryptography & ~Copyable>(
     counter: UInt64, key: Span<UInt8>, hash: OATHHash, length: CodeLength, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> BoundedText<16> {
-    let message = bigEndianBytes(counter)
+    let message = message(counter)
     var storage = InlineArray<64, UInt8>(repeating: 0)
     var whole = storage.mutableSpan
     defer { wipe(&whole) }
@@ -25,11 +25,17 @@ public enum HOTP {
   public static func untruncated<Crypto: Cryptography & ~Copyable>(
     counter: UInt64, key: Span<UInt8>, hash: OATHHash, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> ByteBuffer<64> {
-    let message = bigEndianBytes(counter)
+    let message = message(counter)
     var whole = ByteBuffer<64>(zeros: hash.byteCount)
     var bytes = whole.mutableBytes
     try hash.authenticate(message.span, key: key, using: &cryptography, into: &bytes)
     return whole
+  }
+
+  /// Returns the counter as eight bytes, most significant first.
+  @inlinable
+  static func message(_ counter: UInt64) -> InlineArray<8, UInt8> {
+    InlineArray { UInt8(truncatingIfNeeded: counter >> UInt64(56 - 8 * $0)) }
   }
 }
 
@@ -178,7 +184,6 @@ extension OATHHash {
   /// Returns the hash of `message`, which has ``byteCount`` bytes.
   ///
   /// Source: FIPS 180-4. Timing: depends only on byte counts.
-  @usableFromInline
   func digest<Crypto: Cryptography & ~Copyable>(
     _ message: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> ByteBuffer<64> {

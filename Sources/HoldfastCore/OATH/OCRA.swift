@@ -6,8 +6,7 @@ public enum OCRA {
   ///
   /// Throws `missingInput`, `unexpectedInput` and `sessionTooLong` if `input` does not have the parts that `suite`
   /// names, `noTruncation` for a suite without digits, `cryptography` if that fails. Timing: depends only on the suite
-  /// and on byte counts. Inlinable for the same reason as ``HOTP/code(counter:key:hash:length:using:)``.
-  @inlinable
+  /// and on byte counts.
   public static func code<Crypto: Cryptography & ~Copyable>(
     suite: OCRASuite, key: Span<UInt8>, input: borrowing OCRAInput, using cryptography: inout Crypto
   ) throws(OCRAFault) -> BoundedText<16> {
@@ -20,7 +19,6 @@ public enum OCRA {
   /// (`-0`); a code is taken from it if not.
   ///
   /// Source: RFC 6287 §5.2. Errors and timing are those of ``code(suite:key:input:using:)``, except for `noTruncation`.
-  @inlinable
   public static func untruncated<Crypto: Cryptography & ~Copyable>(
     suite: OCRASuite, key: Span<UInt8>, input: borrowing OCRAInput, using cryptography: inout Crypto
   ) throws(OCRAFault) -> ByteBuffer<64> {
@@ -53,11 +51,10 @@ public enum OCRA {
   /// Appends the suite, a zero byte, and the parts of C, Q, P, S and T that are present, in this order.
   ///
   /// Source: RFC 6287 §5.1.
-  @inlinable
-  static func append<MAC: StreamingDigest>(
+  private static func append<MAC: StreamingDigest>(
     _ suite: OCRASuite, _ input: borrowing OCRAInput, pinDigest: Span<UInt8>, to mac: inout MAC
   ) {
-    let text = suite.textBytes
+    let text = suite.text
     mac.append(text.bytes)
     mac.append(0)
     if let counter = input.counter { mac.append(bigEndian: counter) }
@@ -70,8 +67,7 @@ public enum OCRA {
     if let timeStep = input.timeStep { mac.append(bigEndian: timeStep) }
   }
 
-  @usableFromInline
-  static func check(_ input: borrowing OCRAInput, _ suite: OCRASuite) throws(OCRAFault) {
+  private static func check(_ input: borrowing OCRAInput, _ suite: OCRASuite) throws(OCRAFault) {
     try check(.counter, given: input.counter != nil, named: suite.hasCounter)
     try check(.pin, given: input.pin != nil, named: suite.pinHash != nil)
     try check(.session, given: input.session != nil, named: suite.sessionByteCount != nil)

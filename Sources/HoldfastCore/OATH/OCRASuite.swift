@@ -92,14 +92,10 @@ extension OCRASuite {
 
   /// The suite's text, at most 64 characters, which is part of the authenticated bytes. There is one way to write each
   /// suite.
-  public var text: BoundedText<64> { BoundedText(textBytes.bytes) ?? BoundedText() }
-
-  /// The bytes of ``text``.
-  @usableFromInline
-  var textBytes: ByteBuffer<64> {
+  public var text: BoundedText<64> {
     var text = ByteBuffer<64>()
-    do throws(EncodingFault) { try write(into: &text) } catch { text.removeAll() }
-    return text
+    do throws(EncodingFault) { try write(into: &text) } catch { return BoundedText() }
+    return BoundedText(text.bytes) ?? BoundedText()
   }
 
   private func write(into text: inout ByteBuffer<64>) throws(EncodingFault) {
