@@ -29,21 +29,18 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
 
   /// Begins an HMAC-SHA-1 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
-  @_optimize(speed)
   public mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA1Stream> {
     try HMACStream(key: key)
   }
 
   /// Begins an HMAC-SHA-256 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
-  @_optimize(speed)
   public mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA256Stream> {
     try HMACStream(key: key)
   }
 
   /// Begins an HMAC-SHA-512 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
-  @_optimize(speed)
   public mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA512Stream> {
     try HMACStream(key: key)
   }

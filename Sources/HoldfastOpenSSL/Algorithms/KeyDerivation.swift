@@ -95,7 +95,7 @@ package enum HKDF {
     try function.derive(inputKey: inputKey, salt: salt, info: info, into: &output)
   }
 
-  /// Derives the same with SHA-256, in a fifth of the time: libcrypto fetches the hash for each derivation.
+  /// Derives the same with SHA-256 by two HMACs. It takes far less time: libcrypto fetches the hash for each derivation.
   static func sha256(
     inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {

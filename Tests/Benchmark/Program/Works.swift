@@ -71,8 +71,8 @@ private func proofWork() throws -> () throws -> Bool {
   let (holder, nonce) = (Held(key, measurement), Nonce(filledWith: 0x55))
   // By Python: hmac.new(b"\x33" * 16, b"\x55" * 16 + b"\x11" * 32, "sha256").
   let expected = hex("057bdc13a736544e3e5790adf68fdcab5942f2441c1dfb643827314eb1b8f08d")
+  var cryptography = OpenSSLCryptography()
   return {
-    var cryptography = OpenSSLCryptography()
     let proof = try measurementProof(
       key: holder.key, nonce: nonce, measurement: holder.measurement, using: &cryptography)
     return constantTimeEqual(proof.bytes, expected.span)
@@ -122,8 +122,8 @@ private func librariesWork(_ inputs: Inputs, count: Int) throws -> () throws -> 
 /// One code of counter 0. Source: RFC 4226 appendix D.
 private func hotpWork() -> () throws -> Bool {
   let expected = Array("755224".utf8)
+  var cryptography = OpenSSLCryptography()
   return {
-    var cryptography = OpenSSLCryptography()
     let code = try HOTP.code(
       counter: 0, key: Inputs.codeKey.span, hash: .sha1, length: .six, using: &cryptography)
     return code.bytes.elementsEqual(expected.span)
@@ -133,8 +133,8 @@ private func hotpWork() -> () throws -> Bool {
 /// One code of the time 59 by HMAC-SHA-1, eight digits. Source: RFC 6238 appendix B.
 private func totpWork() -> () throws -> Bool {
   let expected = Array("94287082".utf8)
+  var cryptography = OpenSSLCryptography()
   return {
-    var cryptography = OpenSSLCryptography()
     let code = try HOTP.code(
       counter: TOTP.timeStep(at: 59, periodSeconds: 30), key: Inputs.codeKey.span, hash: .sha1, length: .eight,
       using: &cryptography)
@@ -149,8 +149,8 @@ private func ocraWork() throws -> () throws -> Bool {
   guard let suite = OCRASuite(text.span), let question = OCRAQuestion(digits.span, for: suite) else {
     throw UnknownWork()
   }
+  var cryptography = OpenSSLCryptography()
   return {
-    var cryptography = OpenSSLCryptography()
     let code = try OCRA.code(
       suite: suite, key: Inputs.codeKey.span, input: OCRAInput(question: question), using: &cryptography)
     return code.bytes.elementsEqual(expected.span)
