@@ -104,6 +104,7 @@ byte member;            /* bit set of the connections in the group */
 byte ended[2];
 byte acting;            /* bit set of numbers: RunningRequests.acting */
 byte outcomes[NUMBERS + 1];
+byte written;           /* bit set of numbers: the outcomes that the open transaction writes */
 #ifdef FRESH_NUMBERS
 byte begun;
 #endif
@@ -127,6 +128,7 @@ bool exceedsUses;               /* more requests are carried out than `max` allo
 bool runsUnrecorded;            /* the actuator acts before its round is durable */
 bool answersUnrecorded;         /* an answer says accepted, or names a number, without a durable record */
 bool answersUntruly;            /* an answer says accepted, and the command was not carried out */
+bool withholdsOutcome;          /* a repetition does not learn the outcome that the device knows */
 bool forgets;                   /* after a power cut, a request that was carried out is not recorded */
 bool tears;                     /* a part of a round is durable, and another is not */
 bool takesCodeTwice;            /* a code of the same position is accepted twice */
@@ -178,7 +180,7 @@ inline powerFails() {
   clear(log); logHolds = false; clear(work); clear(savepoint);
   monitor = 0; group = false; arriving = 0; member = 0; acting = 0;
   ended[0] = NOTHING; ended[1] = NOTHING;
-  dropOutcomes();
+  written = 255; dropOutcomes();
   n = 1;
   do
   :: n <= NUMBERS ->
@@ -294,9 +296,17 @@ inline keepNumber() {
 #endif
 }
 
-/* LedgerTables.keep(_:of:) */
+/* RunningRequests.outcomes, and LedgerTables.keep(_:of:) of each. */
+#define WRITTEN(n) ((outcomes[n] != UNKNOWN) << n)
 inline keepOutcomes(t) {
   d_step {
+    written = WRITTEN(1) | WRITTEN(2);
+#if NUMBERS > 2
+    written = written | WRITTEN(3);
+#endif
+#if NUMBERS > 3
+    written = written | WRITTEN(4);
+#endif
     if
     :: t.highest > 0 && outcomes[t.highest] != UNKNOWN -> t.outcome = outcomes[t.highest]
     :: else
@@ -304,15 +314,23 @@ inline keepOutcomes(t) {
   }
 }
 
+/* RunningRequests.remove(_:) */
+inline dropOutcome(n) {
+  if
+  :: (written >> n) & 1 -> outcomes[n] = UNKNOWN
+  :: else
+  fi
+}
+
 inline dropOutcomes() {
-  outcomes[1] = UNKNOWN; outcomes[2] = UNKNOWN;
+  dropOutcome(1); dropOutcome(2);
 #if NUMBERS > 2
-  outcomes[3] = UNKNOWN;
+  dropOutcome(3);
 #endif
 #if NUMBERS > 3
-  outcomes[4] = UNKNOWN;
+  dropOutcome(4);
 #endif
-  skip
+  written = 0
 }
 
 /* WriteGroup.end(_:), for those that wait. */
@@ -362,10 +380,9 @@ inline answer() {
   d_step {
     answersUnrecorded = ((status == ACCEPTED || repeats) && !COVERS(disk, number)); assert(!answersUnrecorded);
     answersUntruly = (status == ACCEPTED && !done[number]); assert(!answersUntruly);
-#ifdef OUTCOME_IS_KNOWN
-    /* A repetition of the highest number learns the outcome, unless the power was cut. */
-    assert(!(repeats && status == INTERNAL && done[number] && cuts == 0 && faults == 0 && number == disk.highest));
-#endif
+    /* A repetition of the highest number learns the outcome, unless the power was cut or a write failed. */
+    withholdsOutcome = (repeats && status == INTERNAL && done[number] && cuts == 0 && faults == 0 && number == disk.highest);
+    assert(!withholdsOutcome);
 #ifdef REACH_REPETITION
     assert(!(repeats && status == ACCEPTED));
 #endif
@@ -427,7 +444,19 @@ begin:
         fi
       };
       if
-      :: seenHighest > 0 -> answerFrom(seenHighest, seenDigest, seenOutcome); goto answered
+      :: seenHighest > 0 ->
+        answerFrom(seenHighest, seenDigest, seenOutcome);
+#ifndef BREAK_NO_SECOND_READ
+        /* Meanwhile the outcome may have been written, and have left the memory. */
+        atomic {
+          if
+          :: status == INTERNAL && number == seenHighest && disk.highest == number && disk.outcome != UNKNOWN ->
+            status = disk.outcome
+          :: else
+          fi
+        };
+#endif
+        goto answered
       :: else
       fi;
 #endif

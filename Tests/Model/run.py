@@ -34,6 +34,7 @@ LEDGER_PROPERTIES = {
     "runsUnrecorded": "the actuator acts only on a durable round",
     "answersUnrecorded": "an answer that says accepted or repeated rests on a durable record",
     "answersUntruly": "an answer says accepted only if the command was carried out",
+    "withholdsOutcome": "a repetition learns the outcome, unless the power was cut or a write failed",
     "forgets": "no power cut makes the ledger forget what was carried out",
     "tears": "a round is durable as a whole or not at all",
     "takesCodeTwice": "no position of a code is accepted twice",
@@ -67,6 +68,7 @@ LEDGER_BREAKS = {
     ),
     "request numbers are not looked at": ("NO_NUMBERS", REQUESTS, "runsTwice"),
     "a number below the window counts as new": ("BELOW_WINDOW", REQUESTS + " MAXIMUM_USES=3", "runsTwice"),
+    "a repetition does not look at the record once more": ("NO_SECOND_READ", REQUESTS, "withholdsOutcome"),
     "the outcome is recorded before the command is carried out": ("OUTCOME_BEFORE_ACTING", REQUESTS, "answersUntruly"),
     "uses are judged outside the transaction": ("JUDGES_OUTSIDE", REQUESTS + " MAXIMUM_USES=1", "exceedsUses"),
     "failures are recorded after comparing": (

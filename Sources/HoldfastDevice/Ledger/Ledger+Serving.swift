@@ -110,6 +110,10 @@ extension Ledger {
         else { return false }
         var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
+        if snapshot.request?.highest == request.number, snapshot.request?.outcome == nil, !snapshot.isActing {
+          // Meanwhile the outcome may have been written, and have left the memory: docs/model.md.
+          snapshot.request = try tables.request(of: request)
+        }
         decide(round, snapshot, &decision)
         return decision.isRepetition
       }
