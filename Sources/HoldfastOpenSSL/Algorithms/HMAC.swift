@@ -78,8 +78,8 @@ public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable 
   @inline(__always)
   init(key: Span<UInt8>) throws(CryptographyFailure) {
     inner = Hash()
-    outer = Hash()
-    var storage = InlineArray<128, UInt8>(repeating: 0)
+    outer = inner
+    var storage = InlineArray<128, UInt8>(repeating: 0x36)
     var whole = storage.mutableSpan
     defer { HoldfastCore.wipe(&whole) }
     var block = whole._mutatingExtracting(first: Hash.blockByteCount)
@@ -89,27 +89,13 @@ public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable 
       var head = block._mutatingExtracting(first: Hash.byteCount)
       try hash.finish(into: &head)
       hash.wipe()
+      for index in head.indices { head[index] ^= 0x36 }
     } else {
-      for index in key.indices { block[index] = key[index] }
+      for index in key.indices { block[index] = key[index] ^ 0x36 }
     }
-    Self.combine(&block, with: 0x3636_3636_3636_3636)
     inner.append(block.span)
-    Self.combine(&block, with: 0x3636_3636_3636_3636 ^ 0x5c5c_5c5c_5c5c_5c5c)
+    for index in block.indices { block[index] ^= 0x36 ^ 0x5c }
     outer.append(block.span)
-  }
-
-  /// Adds a word to each word of a block by XOR.
-  @inlinable
-  @inline(__always)
-  static func combine(_ block: inout MutableSpan<UInt8>, with word: UInt64) {
-    unsafe block.withUnsafeMutableBytes { block in
-      var offset = 0
-      while offset < block.count {
-        let present = unsafe block.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-        unsafe block.storeBytes(of: present ^ word, toByteOffset: offset, as: UInt64.self)
-        offset += 8
-      }
-    }
   }
 
   /// Appends `bytes` to the message.
