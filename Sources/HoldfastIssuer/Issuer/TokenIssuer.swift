@@ -31,7 +31,7 @@ public struct TokenIssuer<Key: SigningKey & Sendable>: Sendable {
   /// Makes a token for an app and a device, with the system's random source.
   ///
   /// - Parameters:
-  ///   - app: The app, from ``SubmittedEvidence/appraised(as:refusing:now:)``.
+  ///   - app: The app, from ``SubmittedEvidence/appraised(as:refusing:permitting:now:)``.
   ///   - device: The device, whose key its owner confirmed.
   ///   - generation: The claim `gen`, 1 to 2^53 - 1.
   ///   - options: The properties of the token.
