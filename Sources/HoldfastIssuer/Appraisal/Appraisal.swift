@@ -9,8 +9,8 @@ public typealias ReleaseKeysError = HoldfastFormats.ReleaseKeysError
 
 /// Evidence from an app whose form was checked, but not yet who made it.
 ///
-/// An issuer without a store appraises it with ``appraised(as:refusing:permitting:now:)``. Then it is the caller who must not accept a
-/// baseline twice: see ``AppraisedApp/baseline``.
+/// An issuer without a store appraises it with ``appraised(as:refusing:permitting:now:)``. Then it is the caller who must not
+/// accept a baseline twice: see ``AppraisedApp/baseline``.
 public struct SubmittedEvidence: Sendable {
   /// The largest evidence, in bytes.
   public static let maximumByteCount = 65_536
