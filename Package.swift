@@ -183,7 +183,9 @@ let package = Package(
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
     .target(
       name: "HoldfastVectors",
-      dependencies: ["COpenSSL", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastReplay"],
+      dependencies: [
+        "COpenSSL", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastIssuer", "HoldfastReplay",
+      ],
       swiftSettings: strict),
 
     // Pictures of distributions in SVG, and what other charts are drawn with.

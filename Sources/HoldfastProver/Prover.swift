@@ -13,7 +13,8 @@ public struct Prover: Sendable {
   let keys: ProofKeys
   /// The use of the posture in enrolments that this value makes.
   public var postureUse: PostureUse = []
-  /// The ways of measuring that enrolments permit or demand which this value makes. A service that does not know a way refuses its evidence.
+  /// The ways of measuring, permitted or demanded, of the enrolments that this value makes. A service that does not know one
+  /// refuses the evidence.
   public var measurementPolicy: MeasurementPolicy = Prover.defaultMeasurementPolicy
   /// Without a policy, enrolments are as they always were, and every service accepts their evidence.
   public static let defaultMeasurementPolicy: MeasurementPolicy = []

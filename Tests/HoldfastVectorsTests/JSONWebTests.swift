@@ -116,7 +116,7 @@ import Testing
     #expect(try opened(encrypted()) == "accepted")
     #expect(try opened(encrypted(), plaintext: "66") == "accepted, but pt differs")
     for byteCount in [0, 4, 12, 15] {
-      #expect(try opened(encrypted(tag: byteCount)) == "refused: tag of \(byteCount) bytes")
+      #expect(try opened(encrypted(tag: byteCount)) == "refused: its header, its parts or the key do not fit")
     }
   }
 
@@ -129,25 +129,7 @@ import Testing
     #expect(try opened(encrypted(), key: signing) == "refused: key for another use")
     let short = #"{"alg":"dir","kid":"a","enc":"A128GCM"}"#
     let any = contentKey.replacing("\"alg\":\"A256GCM\",", with: "")
-    #expect(try opened(encrypted(short), key: any) == "refused: content key of 32 bytes")
-  }
-
-  @Test func `an ephemeral key off the curve is refused`() throws {
-    // RFC 7518, appendix C: the keys of Bob and Alice; the second y is that of no point.
-    let bob = """
-      {"kty":"EC","crv":"P-256","x":"weNJy2HscCSM6AEDTDg04biOvhFhyyWvOHQfeF_PxMQ",
-      "y":"e8lnCO-AlStT-NJVX-crhB7QRYhiix03illJOVAOyck","d":"VEmDZpDXXK8p8N0Cndsxs924q6nS1RXFASRl6BfUqdw"}
-      """
-    for (y, reason) in [
-      ("SLW_xSffzlPWrHEVI30DHM_4egVwt3NQqeUD7nMFpps", "tag"),
-      ("SLW_xSffzlPWrHEVI30DHM_4egVwt3NQqeUD7nMFppw", "key agreement"),
-    ] {
-      let header = """
-        {"alg":"ECDH-ES","enc":"A256GCM",\
-        "epk":{"kty":"EC","crv":"P-256","x":"gI0GAILBdu7T53akrFmMyGcsF3n5dO7MmwNBHKW5SV0","y":"\(y)"}}
-        """
-      #expect(try opened(encrypted(header), key: bob) == "refused: \(reason)")
-    }
+    #expect(try opened(encrypted(short), key: any) == "refused: its header, its parts or the key do not fit")
   }
 
   @Test func `RSA1_5 and passwords are skipped, and only in valid tests`() throws {

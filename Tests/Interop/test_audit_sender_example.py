@@ -26,7 +26,7 @@ class Sender:
                 "device", "floor", "--dir", self.device, "--clock", str(1_700_000_000 + second)
             )
 
-    def run(self, status=0, port=None, **changed):
+    def run(self, status=0, port=None, path=None, **changed):
         words = {
             "device": self.device,
             "spool": self.spool,
@@ -35,7 +35,7 @@ class Sender:
             "certificates": self.service.folder / "certificate.pem",
             **changed,
         }
-        path = f"{pathlib.Path(self.service.command_line.path).parent}:{os.environ['PATH']}"
+        path = path or f"{pathlib.Path(self.service.command_line.path).parent}:{os.environ['PATH']}"
         done = subprocess.run(
             [EXAMPLE, *words.values()],
             env={**os.environ, "PATH": path},
@@ -121,6 +121,7 @@ def test_wrong_calls_and_a_second_one_at_work_change_nothing(sender):
     sender.run(64, url="http://127.0.0.1")
     sender.run(1, token=sender.service.folder / "none")
     sender.run(1, device=sender.service.folder / "none")
+    assert "cannot be started" in sender.run(1, path="/usr/bin")
     sender.spool.mkdir(exist_ok=True)
     folder = os.open(sender.spool, os.O_RDONLY)
     try:

@@ -1,6 +1,5 @@
 """The service and the backend, attacked by anyone who may enrol or owns one device, and asked by their owner."""
 
-import base64
 import json
 import pathlib
 import re
@@ -17,6 +16,7 @@ from holdfast_peer.keys import PrivateKey, point_of_jwk
 from holdfast_peer.primitives import sha256
 from holdfast_peer.prover import Prover
 from holdfast_peer.state import enrolment
+from makers import signature_by
 
 OK, DENIED, MALFORMED, USAGE = 0, 1, 2, 64
 APP = ["app.debug", "app.image", "app.injected", "app.text", "os.release"]
@@ -678,17 +678,6 @@ def test_evidence_is_deleted_by_attest_where_it_is_told_to_and_otherwise_its_rea
     )
     status_is(done, DENIED)
     assert evidence.exists(), "refused evidence was deleted"
-
-
-def signature_by(key, file):
-    """A maker's key as a policy has it, and its signature of a file, by openssl."""
-    if not key.exists():
-        made = ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", key]
-        subprocess.run(made, check=True, capture_output=True)
-    signature = file.with_suffix(f".{key.name}.sig")
-    subprocess.run(["openssl", "dgst", "-sha256", "-sign", key, "-out", signature, file], check=True)
-    der = subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-outform", "DER"], check=True, capture_output=True)
-    return base64.b64encode(der.stdout).decode(), signature
 
 
 def test_a_policy_with_makers_registers_only_devices_that_one_of_them_signed(backend):

@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 from holdfast_peer import keys
+from makers import signature_by
 from test_service import Instance, new_service
 
 PINS = [f"sha256//{base64.b64encode(bytes([number]) * 32).decode()}" for number in range(3)]
@@ -338,25 +339,15 @@ def test_an_app_with_an_older_library_is_approved_with_a_notice(service):
 def test_a_policy_with_makers_registers_only_devices_that_one_of_them_signed(service):
     maker, stranger, device = (service.folder / name for name in ("device-maker.key", "stranger.key", "signed.json"))
     device.write_text(json.dumps({**service.descriptor, "device_id": "7" * 32}))
-    for key in (maker, stranger):
-        subprocess.run(
-            ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key],
-            check=True,
-            capture_output=True,
-        )
-        signing = ["openssl", "dgst", "-sha256", "-sign", key, "-out", key.with_suffix(".sig"), device]
-        subprocess.run(signing, check=True, capture_output=True)
-    public = ["openssl", "pkey", "-in", maker, "-pubout", "-outform", "DER"]
-    der = subprocess.run(public, check=True, capture_output=True).stdout
+    public, signature = signature_by(maker, device)
+    _, by_stranger = signature_by(stranger, device)
     policy = service.json("policy", "show")
-    (service.folder / "policy.json").write_text(
-        json.dumps({**policy, "device_makers": [base64.b64encode(der).decode()]})
-    )
+    (service.folder / "policy.json").write_text(json.dumps({**policy, "device_makers": [public]}))
     service.verb("policy", "set", service.folder / "policy.json")
     try:
-        for more in ((), ("--signature", stranger.with_suffix(".sig"))):
+        for more in ((), ("--signature", by_stranger)):
             service.verb("device", "add", device, *more, status=1)
-        signed = ("--signature", maker.with_suffix(".sig"))
+        signed = ("--signature", signature)
         device.write_text(device.read_text() + "\n")
         service.verb("device", "add", device, *signed, status=1)
         device.write_text(device.read_text()[:-1])

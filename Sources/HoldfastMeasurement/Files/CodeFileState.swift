@@ -29,7 +29,8 @@ struct Mounts {
       hasOrdinaryMount: isOrdinary(status.mount, of: file))
   }
 
-  /// What users mount themselves, such as an image of theirs by udisks, has `nosuid`.
+  /// Returns whether the mount of an open file is one of ext4, XFS or F2FS that obeys set-user-ID bits. Mounts that users make
+  /// themselves, such as those by udisks, have `nosuid`.
   ///
   /// Source: Linux, include/uapi/linux/magic.h.
   private mutating func isOrdinary(_ id: UInt64, of file: borrowing Descriptor) -> Bool {

@@ -50,7 +50,7 @@ package struct EnrolmentChoice {
     return try folder.requiredEntry(of: device).load()
   }
 
-  /// The ways of measuring that every enrolment has which may be used. An enrolment that cannot be read has none.
+  /// The ways of measuring that all enrolments of the choice have in common. An enrolment that cannot be read has none.
   var measurementPolicy: MeasurementPolicy {
     if let only { return only.measurementPolicy }
     guard let entries = try? folder.entries() else { return [] }

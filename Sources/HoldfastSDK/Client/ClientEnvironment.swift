@@ -14,7 +14,7 @@ public struct ClientOptions: Sendable {
   public var authorities: String?
   /// The time for all attempts of a fetch, 1 to 600 seconds. Each service is tried at most three times.
   public var timeoutSeconds: UInt64
-  /// The ways of measuring that the enrolments and the evidence of the client permit. A service may refuse them.
+  /// The ways of measuring, permitted or demanded, of the client's enrolments and evidence. A service may refuse them.
   public var measurementPolicy: MeasurementPolicy
   /// Called from any thread with lines that may be logged: one at the start, with the account and the versions, and one for each
   /// fetch that fails. They contain no secrets. It must not call the client.

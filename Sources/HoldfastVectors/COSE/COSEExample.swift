@@ -164,21 +164,31 @@ private struct COSEMessage {
     case .signature: try verify(authenticated, parsed)
     case .mac: try verify(authenticated, secret: parsed.secretOctets())
     case .encryption:
-      let secret = try parsed.secretOctets()
-      guard secret.count == algorithm.byteCount else { throw Refusal(reason: "key of \(secret.count) bytes") }
-      let count = max(0, content.count - 16)
-      return try ContentEncryption.openGCM(
-        Array(content[..<count]), secret, nonce, authenticated, Array(content[count...]))
+      return try decrypt(secret: parsed.secretOctets(), authenticating: authenticated)
     }
     return content
+  }
+
+  private func decrypt(secret: [UInt8], authenticating data: [UInt8]) throws(Refusal) -> [UInt8] {
+    guard secret.count == algorithm.byteCount else { throw Refusal(reason: "key of \(secret.count) bytes") }
+    guard nonce.count == 12 else { throw Refusal(reason: "iv of \(nonce.count) bytes") }
+    let end = Array(content.suffix(16))
+    guard let tag = AuthenticationTag(end.span) else { throw Refusal(reason: "tag") }
+    var message = Array(content.dropLast(16))
+    do throws(CryptographyFailure) {
+      var bytes = message.mutableSpan
+      try AESGCM.open(
+        key: secret.span, nonce: nonce.span, authenticating: data.span, message: &bytes, tag: tag)
+    } catch { throw Refusal(reason: "tag") }
+    return message
   }
 
   private func verify(_ message: [UInt8], _ key: borrowing JWK) throws(Refusal) {
     let point: [UInt8]
     do throws(KeyFault) { point = try key.publicPoint() } catch { throw Refusal(reason: "point") }
     guard let curveName = key.curve?.wycheproofName, let curve = LibcryptoCurve(curveName),
-      let hashName = algorithm.hashName, let digest = LibcryptoHash(hashName)?.digest(message),
-      curve.verifies(pair: tag, digest: digest, point: point)
+      let hashName = algorithm.hashName, let hash = LibcryptoHash(hashName),
+      PairSignature.verifies(tag, of: message, hash: hash, point: point, on: curve)
     else { throw Refusal(reason: "signature") }
   }
 
@@ -195,7 +205,7 @@ private struct COSEMessage {
   }
 }
 
-/// What a message's headers say. A label may occur only once in both. Source: RFC 9052 §3.1.
+/// The members of a message's protected and unprotected header, in which a label may occur only once. Source: RFC 9052 §3.1.
 private struct COSEHeaders {
   var algorithm: Int64?
   var nonce: [UInt8] = []

@@ -57,8 +57,8 @@ enum SignatureAlgorithm {
     guard key.curve == curve else { throw Refusal(reason: "key on another curve") }
     let point: [UInt8]
     do throws(KeyFault) { point = try key.publicPoint() } catch { throw Refusal(reason: "point") }
-    guard let digest = LibcryptoHash(hashName)?.digest(message), let curve = LibcryptoCurve(curve.wycheproofName),
-      curve.verifies(pair: signature, digest: digest, point: point)
+    guard let hash = LibcryptoHash(hashName), let curve = LibcryptoCurve(curve.wycheproofName),
+      PairSignature.verifies(signature, of: message, hash: hash, point: point, on: curve)
     else { throw Refusal(reason: "signature") }
   }
 

@@ -2,6 +2,8 @@ import COpenSSL
 
 /// An elliptic curve of libcrypto, for vectors on curves that Holdfast itself does not use.
 struct LibcryptoCurve {
+  /// The name of the curve in Wycheproof.
+  let name: String
   private let identifier: CInt
   /// The byte count of a coordinate.
   let coordinateByteCount: Int
@@ -11,6 +13,7 @@ struct LibcryptoCurve {
   /// Finds the curve with the name that Wycheproof uses, such as `secp256r1` or `brainpoolP320r1`; nil if libcrypto has
   /// none.
   init?(_ name: String) {
+    self.name = name
     // X9.62 gave two of the curves other names, and libcrypto uses these.
     let names = ["secp192r1": "prime192v1", "secp256r1": "prime256v1", "P-256K": "secp256k1"]
     identifier = unsafe OBJ_sn2nid(names[name] ?? name)

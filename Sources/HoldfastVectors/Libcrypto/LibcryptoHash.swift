@@ -4,6 +4,8 @@ import COpenSSL
 @safe
 struct LibcryptoHash: ~Copyable {
   let pointer: OpaquePointer
+  /// The name with which the hash was fetched.
+  let name: String
   private let outputByteCount: Int
 
   /// Fetches the hash with a name such as `SHA-256`, `SHA-512/224`, `SHA3-256` or `SHAKE128`; nil if there is none.
@@ -16,6 +18,7 @@ struct LibcryptoHash: ~Copyable {
     let isExtendable = unsafe EVP_MD_get_flags(pointer) & UInt(EVP_MD_FLAG_XOF) != 0
     let byteCount = Int(unsafe EVP_MD_get_size(pointer))
     unsafe self.pointer = pointer
+    self.name = name
     outputByteCount = isExtendable ? 2 * byteCount : byteCount
   }
 
@@ -66,37 +69,5 @@ enum PaddedKeyWrap {
       unsafe EVP_CipherUpdate(context, &output, &written, input, inputByteCount) == 1, written > 0
     else { return nil }
     return Array(output[..<Int(written)])
-  }
-}
-
-/// The one-step key derivation with SHA-256, of libcrypto, of any output length. Source: SP 800-56C §4.1.
-enum ConcatenationKDF {
-  /// Returns `byteCount` bytes; nil if libcrypto fails.
-  static func derive(_ secret: [UInt8], info: [UInt8], byteCount: Int) -> [UInt8]? {
-    guard let algorithm = unsafe EVP_KDF_fetch(nil, "SSKDF", nil) else { return nil }
-    defer { unsafe EVP_KDF_free(algorithm) }
-    guard let context = unsafe EVP_KDF_CTX_new(algorithm) else { return nil }
-    defer { unsafe EVP_KDF_CTX_free(context) }
-    var (digest, secret, info) = ("SHA256".utf8CString, secret, info)
-    var output = [UInt8](repeating: 0, count: byteCount)
-    let result = unsafe digest.withUnsafeMutableBufferPointer { digest in
-      unsafe secret.withUnsafeMutableBytes { secret in
-        unsafe info.withUnsafeMutableBytes { info in
-          let parameters = unsafe [
-            OSSL_PARAM_construct_utf8_string(name("digest"), digest.baseAddress, 0),
-            OSSL_PARAM_construct_octet_string(name("key"), secret.baseAddress, secret.count),
-            OSSL_PARAM_construct_octet_string(name("info"), info.baseAddress, info.count), OSSL_PARAM_construct_end(),
-          ]
-          return unsafe EVP_KDF_derive(context, &output, byteCount, parameters)
-        }
-      }
-    }
-    ERR_clear_error()
-    return result == 1 ? output : nil
-  }
-
-  /// Returns the zero-terminated bytes of a literal, to which a parameter points.
-  private static func name(_ text: StaticString) -> UnsafePointer<CChar> {
-    unsafe UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }
 }

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// Wycheproof's `EcdsaVerify` and `EcdsaP1363Verify`: a signature over a message, on each curve and with each hash that
-/// libcrypto has. Holdfast's own code verifies r ‖ s on P-256 with SHA-256.
+/// libcrypto has.
 ///
 /// Source: C2SP/wycheproof, `schemas/ecdsa_verify_schema_v1.json` and `schemas/ecdsa_p1363_verify_schema_v1.json`.
 struct EcdsaVerify<Encoding: SignatureEncoding>: ReplayableGroup {
@@ -23,18 +23,43 @@ struct EcdsaVerify<Encoding: SignatureEncoding>: ReplayableGroup {
     let message = try test.bytes("msg")
     let signature = try test.bytes("sig")
     guard let curveOfKey = LibcryptoCurve(curve) else { return .skipped("curve \(curve)") }
-    guard let algorithm = LibcryptoHash(hash), let digest = algorithm.digest(message) else {
-      return .skipped("hash \(hash)")
-    }
-    let usesHoldfast = Encoding.self == PairSignature.self && curve == "secp256r1" && hash == "SHA-256"
-    let isValid =
-      usesHoldfast
-      ? verifiesItself(signature, message)
-      : Encoding.verifies(signature, digest: digest, point: point, on: curveOfKey)
+    guard let hashOfMessage = LibcryptoHash(hash) else { return .skipped("hash \(hash)") }
+    let isValid = Encoding.verifies(signature, of: message, hash: hashOfMessage, point: point, on: curveOfKey)
     return isValid ? .accepted : .refused("it does not verify")
   }
+}
 
-  private func verifiesItself(_ signature: [UInt8], _ message: [UInt8]) -> Bool {
+/// The form of an ECDSA signature.
+protocol SignatureEncoding {
+  /// Returns whether a signature in this form over a message was made with the private key of an uncompressed point.
+  static func verifies(
+    _ signature: [UInt8], of message: [UInt8], hash: borrowing LibcryptoHash, point: [UInt8], on curve: LibcryptoCurve
+  ) -> Bool
+}
+
+/// A DER `ECDSA-Sig-Value`. Source: RFC 3279 §2.2.3.
+enum DERSignature: SignatureEncoding {
+  static func verifies(
+    _ signature: [UInt8], of message: [UInt8], hash: borrowing LibcryptoHash, point: [UInt8], on curve: LibcryptoCurve
+  ) -> Bool {
+    guard let digest = hash.digest(message) else { return false }
+    return curve.verifies(signature, digest: digest, point: point)
+  }
+}
+
+/// r ‖ s, each as long as the order of the curve, as JOSE and COSE have them. Holdfast's own code verifies those on P-256 with SHA-256.
+///
+/// Source: IEEE P1363.
+enum PairSignature: SignatureEncoding {
+  static func verifies(
+    _ signature: [UInt8], of message: [UInt8], hash: borrowing LibcryptoHash, point: [UInt8], on curve: LibcryptoCurve
+  ) -> Bool {
+    if curve.name == "secp256r1" && hash.name == "SHA-256" { return verifiesES256(signature, message, point) }
+    guard let digest = hash.digest(message) else { return false }
+    return curve.verifies(pair: signature, digest: digest, point: point)
+  }
+
+  private static func verifiesES256(_ signature: [UInt8], _ message: [UInt8], _ point: [UInt8]) -> Bool {
     guard let point = P256Point(point.span), let signature = FixedBytes<64>(signature.span) else { return false }
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
@@ -43,25 +68,5 @@ struct EcdsaVerify<Encoding: SignatureEncoding>: ReplayableGroup {
       try cryptography.p256Verify(key: point, digest: try digest.finish(), signature: signature)
       return true
     } catch { return false }
-  }
-}
-
-/// The form of an ECDSA signature.
-protocol SignatureEncoding {
-  /// Returns whether a signature in this form over a digest was made with the private key of an uncompressed point.
-  static func verifies(_ signature: [UInt8], digest: [UInt8], point: [UInt8], on curve: LibcryptoCurve) -> Bool
-}
-
-/// A DER `ECDSA-Sig-Value`. Source: RFC 3279 §2.2.3.
-enum DERSignature: SignatureEncoding {
-  static func verifies(_ signature: [UInt8], digest: [UInt8], point: [UInt8], on curve: LibcryptoCurve) -> Bool {
-    curve.verifies(signature, digest: digest, point: point)
-  }
-}
-
-/// r ‖ s, each as long as the order of the curve. Source: IEEE P1363.
-enum PairSignature: SignatureEncoding {
-  static func verifies(_ signature: [UInt8], digest: [UInt8], point: [UInt8], on curve: LibcryptoCurve) -> Bool {
-    curve.verifies(pair: signature, digest: digest, point: point)
   }
 }
