@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastVectors
+import TestSupport
 import Testing
 
 /// The traps of JOSE, each in a message that is right in every other way.
@@ -39,10 +40,11 @@ import Testing
   }
 
   private func encrypted(
-    _ header: String = #"{"alg":"dir","kid":"a","enc":"A256GCM"}"#, tag tagByteCount: Int = 16
+    _ header: String = #"{"alg":"dir","kid":"a","enc":"A256GCM"}"#, _ message: [UInt8] = Array("foo".utf8),
+    tag tagByteCount: Int = 16
   ) throws -> String {
     let (nonce, protected) = ([UInt8](repeating: 7, count: 12), encoded(header))
-    var message = Array("foo".utf8)
+    var message = message
     var tag = AuthenticationTag()
     var bytes = message.mutableSpan
     try AESGCM.seal(
@@ -130,6 +132,34 @@ import Testing
     let short = #"{"alg":"dir","kid":"a","enc":"A128GCM"}"#
     let any = contentKey.replacing("\"alg\":\"A256GCM\",", with: "")
     #expect(try opened(encrypted(short), key: any) == "refused: its header, its parts or the key do not fit")
+  }
+
+  @Test func `a compressed message is inflated, in blocks of each kind, and a damaged one is refused`() throws {
+    func inflated(_ compressed: [UInt8], _ plaintext: [UInt8], zip: String = "DEF") throws -> String {
+      try opened(
+        encrypted("{\"alg\":\"dir\",\"kid\":\"a\",\"enc\":\"A256GCM\",\"zip\":\"\(zip)\"}", compressed),
+        plaintext: hex(plaintext))
+    }
+    // By Python: zlib.compressobj(level, zlib.DEFLATED, -15), of these texts.
+    let foo = Array("foo".utf8)
+    let repeated = (0..<800).map { $0 % 2 == 0 ? UInt8(ascii: "a") : UInt8(ascii: "b") }
+    let squares = Array((0..<100).map { "\($0 * $0)," }.joined().utf8)
+    let dynamic = hex(
+      "1591c901002108031be221821cfd37e6e4a52b214cd8636e696b5e769f4559ae55dab8f939e69733932a8a4582e63ece598b"
+        + "9be8e94697c93969efaebd2e2b74c5d97c37ef437dd16dc997463f38b863e5f2f48bb987a6a4c63dcd2d0194481a229f1403"
+        + "84f788c2457ccfda8d9376f3386474dcd2adf536aa2eba5047e02f68c803bf489c4333a29916c3dc5808f2c092a2ca802f13"
+        + "d22c98b3955631de21cf73050e25a6624f995febb6bcd5a14a97b34d3aead15b8d4b0d7e7d9e96434733d3fa31b71b825e58"
+        + "46ab9f0bdfa4fe45c13c03fd2a070a6e50b24d52ee90f703")
+    #expect(try inflated(hex("4bcbcf0700"), foo) == "accepted")
+    #expect(try inflated(hex("010300fcff666f6f"), foo) == "accepted")
+    #expect(try inflated(hex("4b4c4a1c85a37014e28000"), repeated) == "accepted")
+    #expect(try inflated(dynamic, squares) == "accepted")
+    #expect(try inflated(hex("cbcbcf0700"), foo, zip: "GZ") == "refused: zip")
+    for count in [0, 1, 20, dynamic.count - 1] {
+      #expect(try inflated(Array(dynamic.prefix(count)), squares) == "refused: zip")
+    }
+    // A distance before the beginning.
+    #expect(try inflated(hex("4b04a200"), foo) == "refused: zip")
   }
 
   @Test func `RSA1_5 and passwords are skipped, and only in valid tests`() throws {
