@@ -157,6 +157,9 @@ typedef enum hf_error {
 #define HF_REPLACE 1u
 /* A flag of hf_prover_begin: proofs may use digests of code that only root can have changed since the process hashed it. */
 #define HF_KNOWN_CODE 2u
+/* A flag of hf_prover_begin: code is measured by tree digests, whose chunks all processors hash at once. The service must have
+ * approved the image with its tree digest. */
+#define HF_TREE_DIGESTS 4u
 
 /* Returns a short English text for an hf_status or hf_error, which is valid for ever; never NULL. */
 const char *hf_text(int result);
@@ -263,8 +266,8 @@ void hf_prover_close(hf_prover_t *prover);
  * - device_id: the device, HF_DEVICE_ID_BYTES; NULL for the one that hf_prover_accept names.
  * - subject: the name that the app claims, 1 to 64 bytes; NULL for no claim.
  * - version: the version that it claims, 3 numbers; NULL for no claim.
- * - flags: HF_REPLACE if a baseline that waits for its token may be lost, HF_KNOWN_CODE if the enrolment permits known code, or
- *   both; otherwise 0. A service may refuse evidence that permits known code.
+ * - flags: any of HF_REPLACE if a baseline that waits for its token may be lost, HF_KNOWN_CODE if the enrolment permits known
+ *   code, HF_TREE_DIGESTS if it demands tree digests; otherwise 0. A service may refuse evidence that permits known code.
  * - evidence: HF_EVIDENCE_BYTES.
  *
  * Returns 0; HF_ERROR_ARGUMENT, _BUFFER, _ENROLLED, _MEASUREMENT, _CRYPTOGRAPHY, or an error of the folder. */

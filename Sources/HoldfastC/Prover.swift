@@ -83,9 +83,10 @@ extension ProofKeys {
   call { () throws(CallFailure) in
     let object = try unsafe Handle.object(prover, CProver.self)
     let buffer = try unsafe CallerBuffer(evidence, length)
-    let isReplacing = try Input.isReplacing(flags, others: HF_KNOWN_CODE)
+    let isReplacing = try Input.isReplacing(flags, others: HF_KNOWN_CODE | HF_TREE_DIGESTS)
     var enrolling = object.prover
     if flags & HF_KNOWN_CODE != 0 { enrolling.measurementPolicy.insert(.knownCode) }
+    if flags & HF_TREE_DIGESTS != 0 { enrolling.measurementPolicy.insert(.treeDigests) }
     var app = AppClaims()
     if unsafe subject != nil { app.subject = try unsafe Input.boundedText(subject) }
     if let version = unsafe version {

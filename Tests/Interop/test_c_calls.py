@@ -13,7 +13,7 @@ import time
 import pytest
 from c_library import HEADER, declarations
 from devices import LinuxDevice
-from holdfast_peer import activation, oath, transport
+from holdfast_peer import activation, cbor, oath, transport
 from holdfast_peer import session as messages
 from holdfast_peer.prover import Prover as Peer
 from holdfast_peer.session import COSE, STATUS
@@ -102,14 +102,19 @@ def test_every_pointer_in_turn_is_refused_if_it_is_null(hf, made, tmp_path):
         assert library.hf_prover_explain(prover._handle, None, memory, None) == ARGUMENT
 
 
-def test_a_baseline_permits_known_code_only_when_the_flag_says_so(hf, tmp_path):
-    for flag, beginning in ((False, b"\xa6\x01\x01"), (True, b"\xa7\x01\x02")):
-        state = tmp_path / f"state-{flag}"
-        with hf.Prover(str(state)) as prover:
-            evidence = prover.begin(known_code=flag)
-        (configuration,) = state.rglob("measurement_config.bin")
-        written = configuration.read_bytes()
-        assert written[:3] == beginning and written in evidence
+@pytest.mark.parametrize("known_code", [False, True])
+@pytest.mark.parametrize("tree_digests", [False, True])
+def test_a_baseline_has_the_way_of_measuring_that_the_flags_say(hf, tmp_path, known_code, tree_digests):
+    with hf.Prover(str(tmp_path / "state")) as prover:
+        evidence = prover.begin(known_code=known_code, tree_digests=tree_digests)
+    (configuration,) = tmp_path.rglob("measurement_config.bin")
+    written = configuration.read_bytes()
+    assert written in evidence
+    policy = known_code * 1 + tree_digests * 2
+    if policy:
+        assert written[:3] == b"\xa7\x01\x02" and cbor.decode(written)[7] == policy
+    else:
+        assert written[:3] == b"\xa6\x01\x01"
 
 
 @pytest.mark.parametrize("short", [0, 1, "one too small"])

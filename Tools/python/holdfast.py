@@ -18,7 +18,7 @@ _library = _c.CDLL(os.environ.get("HOLDFAST_LIBRARY", "libholdfast.so.1"))
 _library.hf_text.restype = _c.c_char_p
 _bytes, _text, _handle, _size = _c.POINTER(_c.c_uint8), _c.c_char_p, _c.c_void_p, _c.POINTER(_c.c_size_t)
 
-ACCEPTED, COMMAND_REFUSED, REPLACE, KNOWN_CODE = 0, 11, 1, 2
+ACCEPTED, COMMAND_REFUSED, REPLACE, KNOWN_CODE, TREE_DIGESTS = 0, 11, 1, 2, 4
 _EVIDENCE, _CODE, _RESULT, _CHALLENGE, _VERDICT, _PROOF, _USER, _BUFFER = 4096, 17, 1024, 64, 1152, 32, 33, -2
 
 
@@ -138,9 +138,9 @@ class Prover(_Object):
     def __init__(self, state):
         super().__init__("prover", _encoded(state), None)
 
-    def begin(self, device_id=None, subject=None, version=None, replace=False, known_code=False):
+    def begin(self, device_id=None, subject=None, version=None, replace=False, known_code=False, tree_digests=False):
         numbers = None if version is None else (_c.c_uint64 * 3)(*version)
-        flags = REPLACE * bool(replace) | KNOWN_CODE * bool(known_code)
+        flags = REPLACE * bool(replace) | KNOWN_CODE * bool(known_code) | TREE_DIGESTS * bool(tree_digests)
         arguments = (self._handle, device_id, _encoded(subject), numbers, _c.c_uint32(flags))
         return _filled("hf_prover_begin", _EVIDENCE, *arguments)[1]
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
@@ -13,11 +14,15 @@ struct BenchMeasure: Verb {
       takes beyond them.
       """,
     examples: [
-      "holdfast bench measure --rounds 100 --svg measure.svg"
+      "holdfast bench measure --rounds 100 --svg measure.svg",
+      "holdfast bench measure --tree-digests",
     ])
 
   @Option(help: "The number of measurements, 2 to 1000000.")
   var rounds: Int = 100
+
+  @Flag(help: "Hash code as trees, whose chunks all processors hash at once, as enroll --tree-digests demands.")
+  var treeDigests = false
 
   @OptionGroup var picture: PictureOptions
   @OptionGroup var output: OutputOptions
@@ -48,7 +53,10 @@ struct BenchMeasure: Verb {
       if measurement.isCodeKnown { knownCount += 1 }
       progress.step(round + 1)
     }
-    report(first, later, record.members(count: rounds, measurement) + [("known", .integer(UInt64(knownCount)))])
+    report(
+      first, later,
+      record.members(count: rounds, measurement)
+        + [("known", .integer(UInt64(knownCount))), ("trees", .bool(treeDigests))])
     if !output.json { Console.note("the code was known to be unchanged in \(knownCount) of the later measurements") }
     try picture.write {
       later.chart(
@@ -58,7 +66,8 @@ struct BenchMeasure: Verb {
   }
 
   private func measure(_ measurer: inout Measurer) throws(Failure) -> LiveMeasurement {
-    do throws(MeasurementError) { return try measurer.measure(under: .knownCode, makingDeviceSecret: true) } catch {
+    let policy: MeasurementPolicy = treeDigests ? [.knownCode, .treeDigests] : .knownCode
+    do throws(MeasurementError) { return try measurer.measure(under: policy, makingDeviceSecret: true) } catch {
       throw Failure(error)
     }
   }

@@ -218,7 +218,7 @@ extension LiveMeasurement {
   fileprivate var statistics: [(String, JSONValue)] {
     [
       ("microseconds", .object(durations.map { ($0.id.description, .integer($0.nanoseconds / 1000)) })),
-      ("known", .bool(isCodeKnown)),
+      ("known", .bool(isCodeKnown)), ("trees", .bool(hasTreeDigests)),
       (
         "verity",
         .object([
