@@ -199,7 +199,7 @@ def test_other_values_out_of_range_are_refused(hf, made, tmp_path):
         expect(ARGUMENT, prover.accept, descriptor, b"token", report={"issuer": 1})
         library = hf._library
         assert (
-            library.hf_prover_begin(prover._handle, None, None, None, 4, None, ctypes.byref(ctypes.c_size_t(0)))
+            library.hf_prover_begin(prover._handle, None, None, None, 8, None, ctypes.byref(ctypes.c_size_t(0)))
             == ARGUMENT
         )
     expect(ARGUMENT, hf.Device, str(made.device_folder), nothing, [""])
