@@ -6,6 +6,8 @@ Source: docs/measurement.md; for the program headers, the System V ABI's ELF-64 
 import hashlib
 import struct
 
+from holdfast_peer import measurement
+
 PAGE = 4096
 LOADABLE, EXECUTABLE = 1, 1
 
@@ -21,13 +23,18 @@ def segments(file):
             yield first, file[first:end].ljust(end - first, b"\0")
 
 
-def digest(executable, libraries, verity=None):
+def digest(executable, libraries, verity=None, beginning=b"", represented=bytes):
     """SHA-256 over offset, length and bytes of the segments: the executable's, then those of `libraries`, path → bytes, by path."""
-    text = hashlib.sha256()
+    text = hashlib.sha256(beginning)
     if verity:
         for offset, segment in segments(executable):
             text.update(b"\xff" * 8 + b"sha256\0" + verity + struct.pack(">QQ", offset, len(segment)))
     for file in [*([] if verity else [executable]), *(libraries[path] for path in sorted(libraries))]:
         for offset, segment in segments(file):
-            text.update(struct.pack(">QQ", offset, len(segment)) + segment)
+            text.update(struct.pack(">QQ", offset, len(segment)) + represented(segment))
     return text.digest()
+
+
+def tree_digest(executable, libraries, verity=None):
+    """The same with the root of each segment's tree in place of its bytes."""
+    return digest(executable, libraries, verity, b"holdfast/1 text\0", measurement.tree_digest)

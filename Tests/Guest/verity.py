@@ -7,7 +7,7 @@ import json
 import executable_text
 import fsverity
 from guest import make_disk
-from holdfast_peer import cbor
+from holdfast_peer import cbor, measurement
 from holdfast_peer.checks import expect, expect_equal
 
 
@@ -66,13 +66,23 @@ def text_of_each(seen):
         )
 
 
+def trees_of_each(seen):
+    """with tree digests, fs-verity is represented as it is without them, and everything else is a tree"""
+    for name in ("verity-trees", "plain-trees"):
+        verity = fsverity.digest(seen["file"]) if name == "verity-trees" else None
+        image = verity_image(seen) if verity else measurement.tree_digest(seen["file"])
+        expect_equal(components(seen, name)["app.image"], image, f"app.image, {name}")
+        text = executable_text.tree_digest(seen["file"], seen["libraries"], verity)
+        expect_equal(components(seen, name)["app.text"], text, f"app.text, {name}")
+
+
 def all_else_is_the_same(seen):
-    """fs-verity changes nothing but what says so"""
+    """fs-verity and trees change nothing but what says so"""
     others = [
         {key: value for key, value in components(seen, name).items() if key not in ("app.image", "app.text")}
-        for name in ("verity", "plain", "initramfs")
+        for name in ("verity", "plain", "initramfs", "verity-trees", "plain-trees")
     ]
-    expect(others[0] == others[1] == others[2], f"components differ: {others}")
+    expect(all(other == others[0] for other in others), f"components differ: {others}")
 
 
 def write_is_refused(seen):
@@ -103,6 +113,7 @@ CHECKS = [
     image_for_a_user,
     image_without,
     text_of_each,
+    trees_of_each,
     all_else_is_the_same,
     write_is_refused,
     proof_is_accepted,

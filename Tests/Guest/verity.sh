@@ -6,15 +6,17 @@ fsverity enable /disk/verity
 report kernel "$(fsverity measure /disk/verity | cut -d ' ' -f 1)"
 reporting write sh -c 'echo >>/disk/verity'
 
-# measured NAME: creates the evidence of both programs with that name.
+# measured NAME PROGRAM [OPTION]: has the program measure itself, and reports the evidence.
 export XDG_DATA_HOME=/tmp/data
 measured() {
-  "$2" measure --state /tmp/measured --out /tmp/evidence && report "measured-$1" "$(base64 -w 0 /tmp/evidence)"
+  "$2" measure --state /tmp/measured --out /tmp/evidence ${3:+"$3"} && report "measured-$1" "$(base64 -w 0 /tmp/evidence)"
   rm -rf /tmp/measured /tmp/evidence
 }
 measured verity /disk/verity
 measured plain /disk/plain
 measured initramfs /usr/bin/holdfast
+measured verity-trees /disk/verity --tree-digests
+measured plain-trees /disk/plain --tree-digests
 mkdir /tmp/user && chown nobody /tmp/user
 su -s /bin/sh nobody -c 'XDG_DATA_HOME=/tmp/user /disk/verity measure --state /tmp/user/state --out /tmp/user/evidence' &&
   report measured-user "$(base64 -w 0 /tmp/user/evidence)"

@@ -65,16 +65,16 @@ func disturb(_ description: String) {
   guard result == 0 else { stop("disturbance \(errno)") }
 }
 
-func printHexadecimal(_ label: String, _ secret: borrowing Secret<32>) {
+func hexadecimal(_ secret: borrowing Secret<32>) -> String {
   let digits = Array("0123456789abcdef")
-  var text = label + " "
+  var text = ""
   secret.withBytes { bytes in
     for index in bytes.indices {
       text.append(digits[Int(bytes[index] >> 4)])
       text.append(digits[Int(bytes[index] & 15)])
     }
   }
-  print(text)
+  return text
 }
 
 func read(_ path: String) -> [UInt8] {
@@ -120,8 +120,8 @@ func printMeasurement(_ measurement: LiveMeasurement) {
 func measure(_ path: String) throws {
   var measurer = Measurer(keys: .default)
   let measurements = try measurer.provableMeasurements(for: load(path))
-  printHexadecimal("im", measurements.integrity)
-  printHexadecimal("dm", measurements.device)
+  print("im", hexadecimal(measurements.integrity))
+  print("dm", hexadecimal(measurements.device))
 }
 
 func printChanges(_ path: String, _ disturbance: String?) throws {
@@ -158,20 +158,39 @@ func printTimes() throws {
   }
 }
 
-/// Measures once before any input, and once after each line.
+/// Measures once before any input, and once after each line: a disturbance, `under POLICY` for another policy than the
+/// configuration's from then on, or `complete FILE` for a proof of the last measurement under another configuration.
 func measureAtEachLine(_ path: String) throws {
   var measurer = Measurer(keys: .default)
   let configuration = load(path)
+  var policy: MeasurementPolicy?
   repeat {
     let start = SystemClock().nanoseconds
-    let measurement = try measurer.measure(for: configuration)
+    let measurement =
+      if let policy { try measurer.measure(under: policy) } else { try measurer.measure(for: configuration) }
     let microseconds = (SystemClock().nanoseconds - start) / 1000
     let app = measurement.app.map { "\($0.digest.bytes[0]).\($0.digest.bytes[1])" }.joined(separator: " ")
     print(measurement.isCodeKnown ? "known" : "hashed", microseconds, app)
     fflush(nil)
     guard let line = readLine() else { return }
-    if !line.isEmpty { disturb(line) }
+    let words = line.split(separator: " ")
+    switch words.first {
+    case nil: break
+    case "under": policy = MeasurementPolicy(rawValue: UInt8(words[1])!)
+    case "complete": try complete(measurement, for: load(String(words[1])), &measurer)
+    default: disturb(line)
+    }
   } while true
+}
+
+/// Stops if a proof of a measurement from before a change of the code has the digests from before.
+func complete(
+  _ measurement: LiveMeasurement, for configuration: MeasurementConfiguration, _ measurer: inout Measurer
+) throws {
+  disturb("text-patch")
+  let completed = try measurer.provableMeasurements(of: measurement, for: configuration)
+  let now = try measurer.provableMeasurements(for: configuration)
+  guard hexadecimal(completed.integrity) == hexadecimal(now.integrity) else { stop("not hashed") }
 }
 
 extension SystemClock {

@@ -16,13 +16,28 @@ import Testing
   @Test func `a configuration without the policy has everything hashed`() throws {
     let program = try RootsPrograms.shared()
     try program.waitForAge()
-    let plain = program.path + "/data/plain"
-    let (status, _) = try Programs.run(
-      "/usr/bin/env", RootsProgram.asUser + [program.probe, "baseline", plain],
-      environment: program.environment.merging(["PATH": "/usr/bin:/bin"]) { $1 })
-    #expect(status == 0)
-    let probe = try program.start(configuration: plain)
+    let probe = try program.start(configuration: program.plainConfiguration())
     for _ in 0..<2 { #expect(try !probe.measure().isKnown) }
+  }
+
+  @Test func `a proof for a configuration without the policy hashes again, although known code was just measured`()
+    throws
+  {
+    let program = try RootsPrograms.shared()
+    let (probe, known) = try program.startKnown()
+    #expect(try probe.measure("complete " + program.plainConfiguration()).digests[3] != known.digests[3])
+  }
+
+  @Test func `what is known in one form of digests is not known in the other`() throws {
+    let (probe, _) = try RootsPrograms.shared().startKnown()
+    let flat = try probe.measure("under 1")
+    let first = try probe.measure("under 3")
+    #expect(flat.isKnown && !first.isKnown)
+    #expect(zip(flat.digests, first.digests).count { $0 != $1 } == 2)
+    let trees = try probe.measure()
+    #expect(trees.isKnown && trees.digests == first.digests)
+    let again = try probe.measure("under 1")
+    #expect(again.isKnown && again.digests == flat.digests)
   }
 
   @Test(arguments: ["text-patch", "memory-file", "restored-text", "dlopen", "mapped-file", "writable-code"])

@@ -51,6 +51,7 @@ final class LongLivedProbe {
     while let byte = try output.fileHandleForReading.read(upToCount: 1)?.first, byte != 0x0a { line.append(byte) }
     let words = String(decoding: line, as: UTF8.self).split(separator: " ")
     try #require(words.count > 2, "the probe said: \(String(decoding: line, as: UTF8.self))")
-    return Answer(isKnown: words[0] == "known", microseconds: Int(words[1])!, digests: Array(words[2...]))
+    return Answer(
+      isKnown: words[0] == "known", microseconds: try #require(Int(words[1])), digests: Array(words[2...]))
   }
 }

@@ -85,10 +85,21 @@ final class RootsProgram: Sendable {
     try FileManager.default.copyItem(atPath: Programs.probe, toPath: probe)
     try FileManager.default.copyItem(
       atPath: URL(filePath: Programs.loaded("libcrypto.so.3")).resolvingSymlinksInPath().path, toPath: library)
+    try takeBaseline(configuration, policy: 1)
+  }
+
+  private func takeBaseline(_ path: String, policy: Int) throws {
     let (status, output) = try Programs.run(
-      "/usr/bin/env", Self.asUser + [probe, "baseline", configuration],
-      environment: environment.merging(["HOLDFAST_PROBE_POLICY": "1", "PATH": "/usr/bin:/bin"]) { $1 })
+      "/usr/bin/env", Self.asUser + [probe, "baseline", path],
+      environment: environment.merging(["HOLDFAST_PROBE_POLICY": "\(policy)", "PATH": "/usr/bin:/bin"]) { $1 })
     try #require(status == 0, "\(output)")
+  }
+
+  /// Makes a configuration that does not permit known code, and returns its path.
+  func plainConfiguration() throws -> String {
+    let plain = path + "/data/plain"
+    try takeBaseline(plain, policy: 0)
+    return plain
   }
 
   func remove() { try? FileManager.default.removeItem(atPath: path) }

@@ -168,6 +168,12 @@ private let chunk = TreeDigest.chunkByteCount
     }
   }
 
+  @Test func `a file that has more bytes than its size says is an error`() throws {
+    let source = try TreeSource(file: Descriptor(opening: "/proc/self/status", flags: O_RDONLY), as: .executable)
+    #expect(source.byteCount == 0)
+    #expect(throws: MeasurementError.unreadable(.executable, code: ETXTBSY)) { try roots([source], threads: 1) }
+  }
+
   @Test func `a folder or a pipe is no source`() throws {
     #expect(throws: MeasurementError.unreadable(.executable, code: EINVAL)) {
       try TreeSource(file: Descriptor(opening: "/", flags: O_RDONLY), as: .executable)
