@@ -31,9 +31,11 @@ package struct VectorFile {
     }
     self.name = name
     frame = VectorNode(value: root, file: name, location: "")
-    if root["schema"] == nil, root["input"] != nil, root["output"] != nil {
-      groups = [try VectorGroup(example: frame)]
-      testCount = 1
+    if root["schema"] == nil, let unframed = try Self.unframedGroups(frame) {
+      groups = unframed
+      testCount = unframed.reduce(0) { $0 + $1.tests.count }
+      guard testCount > 0 else { throw frame.fault(.noTests) }
+      try checkTestIDs()
       return
     }
     let schemaName = try frame.member("schema")
@@ -47,6 +49,23 @@ package struct VectorFile {
     testCount = groups.reduce(0) { $0 + $1.tests.count }
     try checkNumberOfTests()
     try checkTestIDs()
+  }
+
+  /// Returns the tests of a file in another form than Wycheproof's: an example of the COSE working group or of RFC 7520, two nested
+  /// ones, a JSON Web Key, or a file of NIST's. Returns nil if the file has none of these forms.
+  private static func unframedGroups(_ frame: VectorNode) throws(VectorFault) -> [VectorGroup]? {
+    if frame.value["algorithm"]?.text == "KDA" {
+      var groups: [VectorGroup] = []
+      for node in try frame.member("testGroups").elements() { groups.append(try VectorGroup(keyDerivation: node)) }
+      return groups
+    }
+    if frame.value["kty"] != nil { return [try VectorGroup(examples: [frame], type: "JWKExample")] }
+    if let inner = frame.optional("sign"), let outer = frame.optional("encrypt") {
+      return [try VectorGroup(examples: [inner, outer], type: "JOSEExample")]
+    }
+    guard frame.value["input"] != nil, let output = frame.value["output"] else { return nil }
+    let isCOSE = output["cbor"] != nil || output.members == nil
+    return [try VectorGroup(examples: [frame], type: isCOSE ? "COSEExample" : "JOSEExample")]
   }
 
   private func checkNumberOfTests() throws(VectorFault) {
@@ -91,11 +110,22 @@ struct VectorGroup {
     self.tests = tests
   }
 
-  /// Reads an example of the COSE working group, which is a file with one test and no frame.
-  init(example node: VectorNode) throws(VectorFault) {
-    type = "COSEExample"
+  /// Reads examples, which have no frame, no numbers and no group.
+  init(examples nodes: [VectorNode], type: String) throws(VectorFault) {
+    self.type = type
+    node = nodes[0]
+    var tests: [VectorTest] = []
+    for node in nodes { tests.append(try VectorTest(example: node, id: UInt64(tests.count + 1))) }
+    self.tests = tests
+  }
+
+  /// Reads a group of NIST's tests of key derivation.
+  init(keyDerivation node: VectorNode) throws(VectorFault) {
+    type = "KeyDerivationTest"
     self.node = node
-    tests = [try VectorTest(example: node)]
+    var tests: [VectorTest] = []
+    for test in try node.member("tests").elements() { tests.append(try VectorTest(keyDerivation: test)) }
+    self.tests = tests
   }
 }
 
@@ -119,12 +149,22 @@ struct VectorTest {
     } catch { throw error.inTest(id) }
   }
 
-  /// Reads the title and the expected result of an example of the COSE working group.
-  init(example node: VectorNode) throws(VectorFault) {
+  /// Reads the title and the expected result of an example, which is valid unless it has `fail`.
+  init(example node: VectorNode, id: UInt64) throws(VectorFault) {
     self.node = node
-    id = 1
+    self.id = id
     comment = try node.optional("title")?.text() ?? ""
     result = try node.optional("fail")?.flag() ?? false ? .invalid : .valid
+  }
+
+  /// Reads the number and the expected result of a test of NIST's, which is valid unless `testPassed` is false.
+  init(keyDerivation node: VectorNode) throws(VectorFault) {
+    self.node = node
+    id = try node.member("tcId").number()
+    comment = ""
+    do throws(VectorFault) { result = try node.optional("testPassed")?.flag() ?? true ? .valid : .invalid } catch {
+      throw error.inTest(id)
+    }
   }
 
   /// Reads the bytes of a required member.

@@ -150,6 +150,9 @@ extension VectorFile {
     case "JsonWebSignature", "JsonWebKey", "JsonWebEncryption", "JsonWebCrypto":
       try replay(group, as: JSONWebTest.self, into: &report)
     case "COSEExample": try replay(group, as: COSEExample.self, into: &report)
+    case "JOSEExample": try replay(group, as: JOSEExample.self, into: &report)
+    case "JWKExample": try replay(group, as: JWKExample.self, into: &report)
+    case "KeyDerivationTest": try replay(group, as: KeyDerivationTest.self, into: &report)
     case "EcdsaVerify": try replay(group, as: EcdsaVerify<DERSignature>.self, into: &report)
     case "EcdsaP1363Verify": try replay(group, as: EcdsaVerify<PairSignature>.self, into: &report)
     case "Measurement": try replay(group, as: MeasurementVectors.self, into: &report)

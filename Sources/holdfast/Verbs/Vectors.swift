@@ -18,6 +18,7 @@ struct VectorsReplay: Verb {
     discussion: """
       Of Wycheproof, these types are replayed: Aead, Mac, Hkdf, Keywrap, RsaesOaepDecrypt, Ecdh, EcdhEcpoint, \
       EcdhWebcrypto, EcdsaVerify, EcdsaP1363Verify, JsonWebEncryption, JsonWebSignature, JsonWebKey and JsonWebCrypto. \
+      Examples of the COSE working group and of RFC 7520, and NIST's files for HKDF and one-step derivation, are replayed, too. \
       Other tests are skipped, with the reason.
 
       The exit status is 2 if a test fails, or a file or a test is malformed; everything else is replayed nevertheless.
