@@ -184,7 +184,8 @@ let package = Package(
     .target(
       name: "HoldfastVectors",
       dependencies: [
-        "COpenSSL", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastIssuer", "HoldfastReplay",
+        "COpenSSL", "HoldfastAuthenticator", "HoldfastCore", "HoldfastDevice", "HoldfastOpenSSL", "HoldfastFormats",
+        "HoldfastIssuer", "HoldfastLinux", "HoldfastReplay", "HoldfastTransport", "HoldfastUser",
       ],
       swiftSettings: strict),
 

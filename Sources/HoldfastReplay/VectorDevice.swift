@@ -7,7 +7,7 @@ public struct VectorDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey &
   private enum Environment: DeviceEnvironment {
     typealias Store = VectorStore
     typealias Rules = PermissivePolicy
-    typealias Random = NoRandom
+    typealias Random = VectorRandom
     typealias Time = NoClock
   }
 
@@ -19,7 +19,7 @@ public struct VectorDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey &
   ) {
     session = DeviceSession(
       deviceID: deviceID, keyID: keyID, cryptography: cryptography, key: key, store: VectorStore(issuers: issuers),
-      policy: PermissivePolicy(), random: NoRandom(), clock: NoClock(),
+      policy: PermissivePolicy(), random: VectorRandom(), clock: NoClock(),
       challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
   }
 
@@ -40,7 +40,25 @@ public struct VectorDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey &
     return session.respond(to: message, waitedMilliseconds: 0, actuator: &actuator).status
   }
 
-  /// The last M3, the verdict message.
+  /// Has an owner's code, and draws these bytes wherever it needs random ones.
+  ///
+  /// - Parameters:
+  ///   - code: the record of the code.
+  ///   - time: the device's time, in Unix seconds.
+  ///   - random: the private key of an activation, 32 bytes.
+  package mutating func keep(_ code: consuming OneUseCodeRecord, time: UInt64, random: FixedBytes<32>) {
+    session.store.code = .some(code)
+    session.store.time = time
+    session.random.bytes = random
+  }
+
+  /// Answers a user's confirmation, in the round that ``answer(_:to:result:)`` has begun.
+  package mutating func confirm(_ message: Span<UInt8>) throws(EncodingFault) -> Status {
+    var actuator = try VectorActuator(Span())
+    return session.respond(to: message, waitedMilliseconds: 0, actuator: &actuator).status
+  }
+
+  /// The last M3, the verdict message, or the answer to a user.
   public var verdict: Span<UInt8> {
     @_lifetime(borrow self)
     get { session.outgoing.bytes }
@@ -135,11 +153,13 @@ extension ByteBuffer {
   }
 }
 
-/// A store that remembers one token and has an empty ledger.
+/// A store that remembers one token and at most one code of its owner, and has an empty ledger.
 package struct VectorStore: DeviceStore, ~Copyable {
   let issuers: TrustedIssuers
   var reference = TokenReference()
   var token = AuthenticatedToken()
+  var code: OneUseCodeRecord?
+  var time: UInt64 = 0
 
   init(issuers: TrustedIssuers) {
     self.issuers = issuers
@@ -147,8 +167,8 @@ package struct VectorStore: DeviceStore, ~Copyable {
 
   /// Returns the key with that id; nil for any other id.
   package func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.trustedIssuer(keyID) }
-  /// Returns 0: the device has no clock.
-  package func clockFloor() -> UInt64 { 0 }
+  /// Returns the given time, or 0: the device has no clock.
+  package func clockFloor() -> UInt64 { time }
   /// Copies the remembered token to `token`; returns false for another reference.
   package func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     guard reference == self.reference else { return false }
@@ -159,7 +179,7 @@ package struct VectorStore: DeviceStore, ~Copyable {
   package func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {}
   /// Lets `decide` make the decision from an empty ledger, and records nothing.
   package func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) {
-    decide(round, LedgerSnapshot(clockFloor: 0), &decision)
+    decide(round, LedgerSnapshot(clockFloor: time), &decision)
   }
   /// Does nothing: no outcome is kept.
   package func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
@@ -167,16 +187,33 @@ package struct VectorStore: DeviceStore, ~Copyable {
   package func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
   /// Returns nil: there are no users.
   package func user(named name: BoundedText<32>) -> UserRecord? { nil }
-  /// Returns nil: there are no one-use codes.
-  package func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
-  /// Returns false: there are no activation codes.
+  /// Returns the code; nil at any index but 0, and if there is none.
+  package func oneUseCode(at index: Int) -> OneUseCodeRecord? { index == 0 ? copyOfCode() : nil }
+  /// Lets `decide` judge the code, and records nothing.
   package func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
-  ) -> Bool { false }
-  /// Returns false: there are no unlocking codes.
-  package func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) -> Bool { false }
+  ) -> Bool { isGood(for: nil, decide) }
+  /// Lets `decide` judge the code of a user who is locked out, and records nothing.
+  package func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) -> Bool {
+    isGood(for: UserRecord(id: 1, lastAccepted: time), decide)
+  }
   /// Does nothing: no totals are kept.
   package func countUnauthenticated(_ status: Status) {}
+
+  private func isGood(for user: UserRecord?, _ decide: DecideUser) -> Bool {
+    guard let code = copyOfCode() else { return false }
+    return decide(CodeFacts(code: code, user: user, userCount: 0, userCapacity: 1, clockFloor: time)) != nil
+  }
+
+  private func copyOfCode() -> OneUseCodeRecord? {
+    switch code {
+    case .some(let code):
+      OneUseCodeRecord(
+        id: code.id, purpose: code.purpose, key: code.key.copy(), user: code.user, expires: code.expires,
+        methods: code.methods)
+    case .none: nil
+    }
+  }
 }
 
 /// A policy under which every command requires only the factor `device`.
@@ -195,9 +232,15 @@ struct NoClock: Clock {
   func monotonicMilliseconds() -> UInt64 { 0 }
 }
 
-/// A random source that always fails. The challenges are given, so a device that needs randomness is wrong.
-struct NoRandom: RandomSource {
-  func fill(_ output: inout MutableSpan<UInt8>) throws(RandomFailure) { throw RandomFailure() }
+/// A random source that always returns the same bytes. Without any it fails: the challenges are given, so a device that needs
+/// randomness is wrong.
+struct VectorRandom: RandomSource {
+  var bytes: FixedBytes<32>?
+
+  func fill(_ output: inout MutableSpan<UInt8>) throws(RandomFailure) {
+    guard let bytes else { throw RandomFailure() }
+    for index in output.indices { output[index] = bytes[index % 32] }
+  }
 }
 
 /// An actuator that carries out every command with a given result.

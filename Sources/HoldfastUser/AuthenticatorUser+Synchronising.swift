@@ -51,7 +51,7 @@ extension AuthenticatorUser {
     let (device, answer) = try inquiry.ask(UserCommandName.synchronise, [user])
     let own = all.filter { $0.isOf(device) }
     guard !own.isEmpty else { throw .recordsOfAnotherDevice }
-    guard let said = try Positions(answer) else { throw .unknownUser }
+    guard let said = try UserPositions(answer) else { throw .unknownUser }
     inquiry.options.device = device
     try complete(own, of: user, on: device, by: inquiry, in: authenticator)
     guard let now = clock.unixSeconds(), let seconds = Int64(exactly: said.time), let own = Int64(exactly: now) else {
@@ -211,7 +211,9 @@ public struct UserLockState: Sendable, Hashable {
   public let lockedSeconds: UInt64
 
   /// Parses `[failures, seconds]`.
-  fileprivate init(_ result: [UInt8]) throws(UserExchangeError) {
+  ///
+  /// - Throws: `unknownUser` for an empty answer, `malformedAnswer` for any other.
+  package init(_ result: [UInt8]) throws(UserExchangeError) {
     guard !result.isEmpty else { throw .unknownUser }
     do throws(EncodingFault) {
       var reader = CBORReader(result.span)
@@ -269,15 +271,18 @@ struct DeviceInquiry {
 }
 
 /// A device's answer to `user-sync`: `[time, otp, seal]`.
-private struct Positions {
+package struct UserPositions {
   /// The time that the device expects of the user's clock, in Unix seconds.
-  let time: UInt64
-  /// The first positions that the device would accept.
-  let otp: UInt64?
-  let seal: UInt64?
+  package let time: UInt64
+  /// The first position of a one-time password that the device would accept; nil if the user gives none.
+  package let otp: UInt64?
+  /// The first position of a seal that the device would accept; nil if the user gives none.
+  package let seal: UInt64?
 
   /// Parses the answer; nil if the device does not know the user.
-  init?(_ result: [UInt8]) throws(UserExchangeError) {
+  ///
+  /// - Throws: `malformedAnswer`.
+  package init?(_ result: [UInt8]) throws(UserExchangeError) {
     guard !result.isEmpty else { return nil }
     do throws(EncodingFault) {
       var reader = CBORReader(result.span)
@@ -292,11 +297,14 @@ private struct Positions {
 
 /// A device's answer to `host-code`: its challenge and the host code, as two words. It is empty if the device does not know the
 /// user.
-private struct HostAnswer {
-  let challenge: DeviceChallenge
-  let code: String
+package struct HostAnswer {
+  /// The device's challenge.
+  package let challenge: DeviceChallenge
+  /// The host code, which may be any text.
+  package let code: String
 
-  init?(_ result: [UInt8]) {
+  /// Parses the answer; nil for anything but two words, of which the first is a challenge.
+  package init?(_ result: [UInt8]) {
     let words = result.split(separator: 0x20, omittingEmptySubsequences: false)
     guard words.count == 2, let challenge = DeviceChallenge(String(decoding: words[0], as: UTF8.self)) else {
       return nil

@@ -6,7 +6,8 @@ import Testing
 @Suite struct CommittedVectorsTests {
   static let names = [
     "measurement_test.json", "proof_test.json", "measurement_token_test.json", "session_test.json", "oath-hotp.json",
-    "oath-totp.json", "oath-ocra.json",
+    "oath-totp.json", "oath-ocra.json", "activation_test.json", "seal_test.json",
+    "audit_test.json",
   ]
 
   @Test(arguments: names)

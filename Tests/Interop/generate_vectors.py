@@ -8,12 +8,15 @@ import pathlib
 import sys
 
 from vector_writers import (
+    activation_vectors,
+    audit_vectors,
     cose_vectors,
     jose_vectors,
     mac_vectors,
     measurement_vectors,
     oath_vectors,
     schemas,
+    seal_vectors,
     session_vectors,
     token_cases,
 )
@@ -35,6 +38,9 @@ def main():
         oath_vectors.hotp_file(),
         oath_vectors.totp_file(),
         oath_vectors.ocra_file(),
+        activation_vectors.activation_file(),
+        seal_vectors.seal_file(),
+        audit_vectors.audit_file(),
     ):
         count = file.write(folder)
         print(f"{file.algorithm}: {file.schema} {count} tests")

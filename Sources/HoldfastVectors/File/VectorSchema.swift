@@ -20,6 +20,13 @@ struct VectorSchema {
     case "proof": ["Proof"]
     case "measurement_token": ["MeasurementTokenCOSE", "MeasurementTokenJOSE"]
     case "session": ["SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest", "SessionReply"]
+    case "activation":
+      [
+        "OneUseCode", "ActivationMessage", "ActivationReply", "ActivationGrant", "Activation", "ActivationAtDevice",
+        "Unlocking", "UnlockingAtDevice", "UserSyncResult", "UserStateResult", "HostCodeResult",
+      ]
+    case "audit": ["AuditEntry", "AuditFile"]
+    case "seal": ["SealFields", "SealQuestion", "Seal", "SealRequest"]
     case "oath_hotp": ["HOTP"]
     case "oath_totp": ["TOTP"]
     case "oath_ocra": ["OCRA", "OCRASuite"]

@@ -1,6 +1,8 @@
-"""What each flag means: (bug type, description)."""
+"""What each flag means: (bug type, description); and the layer that should refuse what breaks its rule."""
 
 _MALFORMED, _MISSING, _AUTH = "MALFORMED_ENCODING", "MISSING_STEP", "AUTH_BYPASS"
+
+LAYERS = ("malformed", "structure", "policy", "cryptography")
 
 NOTES = {
     "Normal": ("BASIC", "An ordinary valid case."),
@@ -55,7 +57,7 @@ NOTES = {
     "UnsortedIds": (_MISSING, "Component ids are not in the order of their bytes."),
     "HeaderLabels": (_MISSING, "A COSE header map that lacks a label or holds another one."),
     "HeaderMember": ("CONFUSION", "A JOSE header with a member that must be refused."),
-    "MissingMember": (_MISSING, "A JOSE header that lacks a member."),
+    "MissingMember": (_MISSING, "A JSON object, such as a JOSE header, that lacks a member."),
     "HeaderTooLarge": (_MISSING, "A JOSE header over 1024 bytes, encoded and decoded."),
     "RecipientCount": (_MISSING, "No recipient, or more than one."),
     "RecipientCiphertext": (_MISSING, "A recipient with a ciphertext, where the key is agreed directly."),
@@ -98,4 +100,55 @@ NOTES = {
     "Question": (_MALFORMED, "A question with other characters, or more or fewer, than the suite says."),
     "Inputs": (_MISSING, "An input that the suite does not name, or one that it names and that is not there."),
     "Session": (_MISSING, "Session information with more bytes than the suite says."),
+    # activation, unlocking and commands of users
+    "Code": (_MALFORMED, "A one-use code with another character, another length or a wrong check character."),
+    "Account": (_MISSING, "An account that is neither of one-time passwords nor of seals."),
+    "UnsortedAccounts": (_MISSING, "Accounts that are not in the order of their indices, or one of them twice."),
+    "Method": (_MISSING, "A method of codes that is not defined."),
+    "OutOfRange": (_MISSING, "A number outside its range."),
+    "Demand": (_MISSING, "A demand of the owner that demands nothing, or that has no meaning."),
+    "ExpiredCode": (_AUTH, "A code of the owner that has expired."),
+    "Impostor": (_AUTH, "A message whose MAC is not that of this exchange: its sender does not know the code."),
+    "HostCode": (_MALFORMED, "A result of host-code that is not 16 hexadecimal digits, a space and 8 digits."),
+    # seals
+    "ControlCharacter": (_MISSING, "A control character, or one that is invisible or changes the direction of text."),
+    "WrongQuestion": (_AUTH, "A question of something else."),
+    "UnfitSuite": (_MISSING, "A suite with which no seal is made."),
+    "Scheme": (_MALFORMED, "A text that does not begin as a request for a seal does."),
+    "Fields": (_MALFORMED, "Fields in another order, missing, too many, or without a value."),
+    "Percent": (_MALFORMED, "A character that should be escaped, or should not, or an escape in another form."),
+    "Digits16": (_MALFORMED, "A challenge that is not 16 lower-case hexadecimal digits."),
+    "CodeForm": (_MALFORMED, "A code that is not 32 lower-case hexadecimal digits."),
+    # audit logs
+    "UnknownKind": (_MISSING, "An entry of a kind that is not defined."),
+    "KeyWithoutToken": (_MISSING, "A count of denied rounds with a key and without a token."),
+    "UnsortedTotals": (_MISSING, "Totals that are not in the order of their statuses, or one of them twice."),
+    "UnknownMember": (_MISSING, "A JSON object with a member that is not defined."),
+    "Hexadecimal": (_MALFORMED, "Text that is not an even number of lower-case hexadecimal digits."),
+    "Sequence": (_AUTH, "An entry whose number is not that of its place."),
+    "Chain": (_AUTH, "Entries that do not lead from the first head to the last."),
 }
+
+_OF_BUG_TYPES = {
+    _MALFORMED: "malformed",
+    "INTEGER_OVERFLOW": "malformed",
+    _MISSING: "structure",
+    "CONFUSION": "structure",
+    "INVALID_CURVE": "cryptography",
+    _AUTH: "cryptography",
+}
+_OF_FLAGS = {
+    "NestingTooDeep": "malformed",
+    "DuplicateMember": "malformed",
+    "IssuedAtNotBeforeExpiry": "policy",
+    "WrongAudience": "policy",
+    "WrongKeyId": "policy",
+    "Unsigned": "policy",
+    "MacNotAccepted": "policy",
+    "ExpiredCode": "policy",
+}
+
+
+def layer(flag):
+    """The layer that should refuse what breaks the rule of a flag: one of LAYERS."""
+    return _OF_FLAGS.get(flag) or _OF_BUG_TYPES[NOTES[flag][0]]

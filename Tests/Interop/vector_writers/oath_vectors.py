@@ -61,6 +61,15 @@ class _Group:
     def invalid(self, comment, flag, **fields):
         self.group.invalid(comment, flag, **_written(fields))
 
+    def exchange_codes(self):
+        """Adds each valid test again, with the code of the next one that has another."""
+        valid = [test for test in self.group.tests if test["result"] == "valid"]
+        for index, test in enumerate(valid):
+            other = next(t for t in valid[index + 1 :] + valid if t["code"] != test["code"])
+            fields = {name: typed(name, value) for name, value in test.items() if name not in ("flags", "result")}
+            comment = fields.pop("comment")
+            self.invalid(f"{comment}, with another code", "WrongCode", **{**fields, "code": other["code"]})
+
 
 def hotp_file():
     file = VectorFile(
@@ -111,6 +120,7 @@ def hotp_file():
     valid("a code that begins with zeros", key, zeros, 10, flags=("Boundary",))
     good = dict(secret=DIGITS[:20], counter=1, algorithm="SHA1", digits=6, code="287082")
     _invalid(group, good)
+    group.exchange_codes()
     return file
 
 
@@ -188,6 +198,7 @@ def totp_file():
         group.invalid(f"a period of {period} seconds", "Period", **{**good, "period": period})
     for time in (29, 60, 20000000000):
         group.invalid(f"the code of another time than {time}", "WrongCode", **{**good, "time": time})
+    group.exchange_codes()
     return file
 
 
@@ -206,6 +217,7 @@ def ocra_file():
     _published(group)
     _questions(group)
     _inputs(group)
+    group.exchange_codes()
     _suites(file.group("OCRASuite", lambda **fields: check("OCRASuite", **fields)))
     return file
 

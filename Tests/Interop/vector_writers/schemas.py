@@ -4,9 +4,12 @@ import json
 
 from holdfast_peer import session
 
+from .notes import LAYERS
+
 UINT = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
 TEXT = {"type": "string"}
 BOOLEAN = {"type": "boolean"}
+TEXTS = {"type": "array", "items": TEXT}
 HEX = {"type": "string", "pattern": "^([0-9a-f]{2})*$"}
 
 
@@ -81,6 +84,12 @@ ROUND = {
 }
 CODE = {"algorithm": TEXT, "digits": UINT, "code": TEXT}
 MESSAGE = ({}, {"message": HEX}, ())
+OWNERS_CODE = {
+    "code": TEXT,
+    "purpose": {"enum": ["activation", "unlock"]},
+    "time": UINT,
+    "expires": UINT,
+}
 
 # the statements of evidence since version 2
 STATEMENTS = {
@@ -88,6 +97,28 @@ STATEMENTS = {
     "systemId": nullable(TEXT),
     "systemVersion": nullable(TEXT),
     "userProperty": nullable(TEXT),
+}
+
+# what a valid activation gives in addition
+EXCHANGED = {
+    "activate": HEX,
+    "th": hex_of(32),
+    "grant": HEX,
+    "confirm": HEX,
+    "otpSecret": hex_of(32),
+    "sealSecret": hex_of(32),
+    "hostSecret": hex_of(32),
+}
+
+# what a valid request for a seal contains
+ASKED = {
+    "device": hex_of(16),
+    "user": TEXT,
+    "command": TEXT,
+    "parameters": TEXTS,
+    "challenge": TEXT,
+    "expires": nullable(UINT),
+    "text": nullable(TEXT),
 }
 
 # file: {group type: (group inputs, test fields, those of both that are optional)}
@@ -158,6 +189,80 @@ FILES = {
         "SessionRequest": MESSAGE,
         "SessionReply": MESSAGE,
     },
+    "audit": {"AuditEntry": ({}, {"entry": HEX}, ()), "AuditFile": ({}, {"file": HEX}, ())},
+    "seal": {
+        "SealFields": (
+            {},
+            {"command": TEXT, "parameters": TEXTS, "fieldByteLimit": nullable(UINT), "sealed": TEXTS},
+            ("sealed",),
+        ),
+        "SealQuestion": (
+            {},
+            {"command": TEXT, "parameters": TEXTS, "question": hex_of(32), "refusalQuestion": hex_of(32)},
+            (),
+        ),
+        "Seal": (
+            {},
+            {
+                "suite": TEXT,
+                "secret": HEX,
+                "command": TEXT,
+                "parameters": TEXTS,
+                "challenge": TEXT,
+                "counter": hex_of(8),
+                "timeStep": hex_of(8),
+                "seal": TEXT,
+            },
+            ("challenge", "counter", "timeStep"),
+        ),
+        "SealRequest": ({}, {"secret": HEX, "request": HEX, **ASKED}, tuple(ASKED)),
+    },
+    "activation": {
+        "OneUseCode": (
+            {},
+            {"code": TEXT, "activationKey": hex_of(32), "unlockKey": hex_of(32)},
+            ("activationKey", "unlockKey"),
+        ),
+        "ActivationMessage": MESSAGE,
+        "ActivationReply": MESSAGE,
+        "ActivationGrant": MESSAGE,
+        "Activation": (
+            {},
+            {
+                "code": TEXT,
+                "m1": HEX,
+                "clientPrivateKey": hex_of(32),
+                "granted": HEX,
+                "activated": HEX,
+                **EXCHANGED,
+            },
+            tuple(EXCHANGED),
+        ),
+        "ActivationAtDevice": (
+            {},
+            {
+                **OWNERS_CODE,
+                "user": TEXT,
+                "methods": HEX,
+                "m1": HEX,
+                "freshPrivateKey": hex_of(32),
+                "activate": HEX,
+                "confirm": HEX,
+                "granted": HEX,
+                "activated": HEX,
+            },
+            ("granted", "activated"),
+        ),
+        "Unlocking": ({}, {"code": TEXT, "m1": HEX, "unlock": HEX, "unlocked": HEX}, ("unlock",)),
+        "UnlockingAtDevice": ({}, {**OWNERS_CODE, "m1": HEX, "unlock": HEX, "unlocked": HEX}, ("unlocked",)),
+        "UserSyncResult": MESSAGE,
+        "UserStateResult": MESSAGE,
+        "HostCodeResult": (
+            {},
+            {"secret": hex_of(32), "challenge": TEXT, "answer": HEX, "deviceChallenge": TEXT},
+            ("deviceChallenge",),
+        ),
+    },
 }
 
 
@@ -169,8 +274,9 @@ def _group(kind, inputs, fields, optional):
             "flags": {"type": "array", "items": TEXT, "minItems": 1},
             **fields,
             "result": {"enum": ["valid", "invalid"]},
+            "layer": {"enum": list(LAYERS)},
         },
-        optional,
+        (*optional, "layer"),
     )
     return closed(
         {

@@ -5,6 +5,8 @@ import json
 from holdfast_peer.primitives import sha256
 from holdfast_peer.refusal import Refused
 
+from .notes import layer
+
 SOURCE = {"name": "holdfast-peer", "version": "1"}
 
 
@@ -44,10 +46,10 @@ class Group:
                 raise AssertionError(f"{comment}: refused by {refusal.rule}, not {rule or flag}") from None
         else:
             raise AssertionError(f"{comment}: not refused")
-        self._add(comment, [flag], "invalid", fields)
+        self._add(comment, [flag], "invalid", fields, layer=layer(flag))
 
-    def _add(self, comment, flags, result, fields):
-        self.tests.append({"comment": comment, "flags": flags, **plain(fields), "result": result})
+    def _add(self, comment, flags, result, fields, **advice):
+        self.tests.append({"comment": comment, "flags": flags, **plain(fields), "result": result, **advice})
 
 
 class VectorFile:
