@@ -122,6 +122,10 @@ USAGE_ERRORS = {
     "a mode to connect to": ["prove", "--connect", "unix:/x,mode=660", "--state", "{base}/P", "--command", "status"],
     "a group to connect to": ["prove", "--connect", "unix:/x,group=lock", "--state", "{base}/P", "--command", "status"],
     "no vector files": ["vectors", "replay"],
+    "vectors at no endpoint": ["vectors", "replay", "vectors.json", "--target", "lock.sock"],
+    "vectors without time": ["vectors", "replay", "vectors.json", "--target", "unix:lock.sock", "--timeout", "0"],
+    "device of vectors nowhere": ["vectors", "device", "vectors.json"],
+    "device of vectors twice": ["vectors", "device", "vectors.json", "--dir", "a", "--firmware", "b"],
     "a policy to install and a key": [
         "device",
         "policy",

@@ -64,6 +64,7 @@ package struct Report: Sendable, Equatable {
     case (.accepted, .invalid): fail(test, "accepted")
     case (.differs(let output), _): fail(test, "accepted, but \(output) differs")
     case (.refused(let reason), .valid): fail(test, "refused: \(reason)")
+    case (.failed(let happened), _): fail(test, happened)
     }
   }
 
@@ -97,6 +98,8 @@ enum Outcome: Equatable {
   case differs(String)
   /// The test was not replayed, for this reason.
   case skipped(String)
+  /// Neither an acceptance nor a refusal: what a device did instead.
+  case failed(String)
 }
 
 /// The error with which a test of several steps ends when the input is refused.

@@ -1,6 +1,10 @@
 import ArgumentParser
+import HoldfastCore
+import HoldfastDevice
+import HoldfastFirmware
 import HoldfastFormats
 import HoldfastLinux
+import HoldfastTransport
 import HoldfastVectors
 
 struct Vectors: ParsableCommand {
@@ -9,7 +13,7 @@ struct Vectors: ParsableCommand {
     examples: [
       "holdfast vectors replay vectors/*.json"
     ],
-    subcommands: [VectorsReplay.self])
+    subcommands: [VectorsReplay.self, VectorsDevice.self])
 }
 
 struct VectorsReplay: Verb {
@@ -21,25 +25,46 @@ struct VectorsReplay: Verb {
       Examples of the COSE working group and of RFC 7520, and NIST's files for HKDF and one-step derivation, are replayed, too. \
       Other tests are skipped, with the reason.
 
+      With --target, the tests that a device judges are sent to a device, which must answer them as the vectors say. It \
+      needs the vectors' key, as a device of holdfast vectors device has it; without that, only messages are sent.
+
       The exit status is 2 if a test fails, or a file or a test is malformed; everything else is replayed nevertheless.
       """,
     examples: [
       "holdfast vectors replay vectors/*.json",
       "holdfast vectors replay vectors/oath-hotp.json --json",
+      "holdfast vectors replay vectors/*.json --target unix:lock.sock",
     ])
 
   @Argument(help: "Files of test vectors.", completion: .file())
   var files: [String]
 
+  @Option(
+    help: "The endpoint of a device, whose answers are compared, such as unix:/run/lock.sock or tty:/dev/ttyACM0.")
+  var target: String?
+
+  @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
+    let endpoint = try target.map { (text) throws(Failure) in try Endpoint(peerArgument: text) }
+    let timeoutMilliseconds = try waiting.milliseconds()
+    var device = endpoint.map { TargetDevice(at: $0, timeoutMilliseconds: timeoutMilliseconds) }
     var report = Report()
     var refusals: [Failure] = []
     for path in files {
-      do throws(Failure) { report.merge(try replay(path)) } catch {
+      let file: VectorFile
+      do throws(Failure) { file = try VectorFile(path: path) } catch {
         refusals.append(error)
         Console.report(error)
+        continue
+      }
+      if let endpoint {
+        do throws(TransportError) { report.merge(try file.replay(at: &device!)) } catch {
+          throw Failure(error, endpoint: endpoint)
+        }
+      } else {
+        report.merge(file.replay())
       }
     }
     for fault in report.faults { Console.report(Failure(fault)) }
@@ -61,13 +86,81 @@ struct VectorsReplay: Verb {
       ).afterResult()
     }
   }
+}
 
-  private func replay(_ path: String) throws(Failure) -> Report {
+/// A device with the keys of test vectors. It is for tests only.
+struct VectorsDevice: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "device", abstract: "Make a device with the published key of test vectors, for replay --target.",
+    discussion: """
+      The device has the id and the key of the vectors, and trusts their issuer. Anyone can issue tokens for it: use it for \
+      tests, and nothing else.
+      """,
+    examples: [
+      "holdfast vectors device vectors/session_test.json --dir tested",
+      "holdfast vectors device vectors/session_test.json --firmware tested.bin",
+    ])
+
+  @Argument(help: "A file of test vectors with a device's key.", completion: .file())
+  var file: String
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let place = try device.place()
+    let vectors = try VectorFile(path: file)
+    let keys: TargetKeys?
+    do throws(VectorFault) { keys = try vectors.targetKeys() } catch { throw Failure(error) }
+    guard let keys else {
+      throw Failure(.malformed, "\(file) has no key of a device", hint: "use vectors/session_test.json")
+    }
+    var random = TargetRandom(keys)
+    let issuer = IssuerKey.signing(keys.issuer)
+    let descriptor: DeviceDescriptor
+    switch place {
+    case .folder(let path): descriptor = try makeFolder(path, trusting: issuer, &random)
+    case .image(let path): descriptor = try makeImage(path, trusting: issuer, &random)
+    }
+    if output.json {
+      Console.result(descriptor.json)
+    } else {
+      Console.result("device \(hexadecimal(descriptor.deviceID)) with the published key of \(file), for tests only")
+    }
+  }
+
+  private func makeFolder(
+    _ path: String, trusting issuer: borrowing IssuerKey, _ random: inout TargetRandom
+  ) throws(Failure) -> DeviceDescriptor {
+    let folder: DeviceFolder
+    do throws(DeviceFolderFault) {
+      folder = try DeviceFolder.create(at: path, random: &random, clock: SystemClock())
+    } catch { throw Failure(making: error, folder: path, tpm: nil) }
+    let ledger = try folder.ledger()
+    let now = SystemClock().unixSeconds()
+    try recording { () throws(LedgerFault) in try ledger.trust(issuer, realClock: now) }
+    return folder.descriptor
+  }
+
+  private func makeImage(
+    _ path: String, trusting issuer: borrowing IssuerKey, _ random: inout TargetRandom
+  ) throws(Failure) -> DeviceDescriptor {
+    var issuers = IssuerTable()
+    _ = issuers.append(try issuer.keyID(), issuer)
+    do throws(FirmwareImageFault) {
+      return try FirmwareImage.create(at: path, trusting: issuers, random: &random, clock: SystemClock()).descriptor
+    } catch { throw Failure(making: error, image: path) }
+  }
+}
+
+extension VectorFile {
+  /// Reads a file of test vectors.
+  fileprivate init(path: String) throws(Failure) {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.readFile(at: path, limit: VectorFile.maximumByteCount)
     } catch { throw Failure(error) }
-    do throws(VectorFault) { return try VectorFile(parsing: bytes, name: path).replay() } catch { throw Failure(error) }
+    do throws(VectorFault) { try self.init(parsing: bytes, name: path) } catch { throw Failure(error) }
   }
 }
 
