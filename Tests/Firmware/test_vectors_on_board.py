@@ -207,6 +207,11 @@ NOT_A_DEVICES = {
     "SealRequest": "a board makes none",
     "AuditEntry": "a device writes it, its owner reads it",
     "AuditFile": "a board writes no files",
+    "StateString": "an authenticator writes it",
+    "StateRecords": "an authenticator writes it",
+    "StoreState": "an authenticator writes it",
+    "UndoCode": "an authenticator makes it",
+    "UndoCopy": "an authenticator writes it",
 }
 # What a device does in its whole program only, which other tests run: `holdfast vectors replay --target`, and those of users.
 NOT_ASKED_HERE = {"ActivationMessage", "ActivationAtDevice", "UnlockingAtDevice", "SealQuestion", "Seal"}

@@ -20,7 +20,7 @@ import Testing
       ("activation_test.json", "Unlocking"), ("activation_test.json", "HostCodeResult"),
       ("seal_test.json", "SealFields"),
       ("seal_test.json", "SealQuestion"), ("seal_test.json", "Seal"), ("seal_test.json", "SealRequest"),
-      ("audit_test.json", "AuditFile"),
+      ("audit_test.json", "AuditFile"), ("state_test.json", "StoreState"), ("state_test.json", "UndoCode"),
     ], [0.0, 0.5, 1.0])
   func `a valid test fails when any of its values is changed`(file: (name: String, type: String), place: Double) throws
   {

@@ -18,6 +18,7 @@ from vector_writers import (
     schemas,
     seal_vectors,
     session_vectors,
+    state_vectors,
     token_cases,
 )
 
@@ -41,6 +42,7 @@ def main():
         activation_vectors.activation_file(),
         seal_vectors.seal_file(),
         audit_vectors.audit_file(),
+        state_vectors.state_file(),
     ):
         count = file.write(folder)
         print(f"{file.algorithm}: {file.schema} {count} tests")

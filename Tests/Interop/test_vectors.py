@@ -10,14 +10,14 @@ import pytest
 from holdfast_peer import cose, jose, measurement, session
 from holdfast_peer.keys import PrivateKey
 from holdfast_peer.refusal import Refused
-from vector_writers import activation_vectors, audit_vectors, oath_vectors, schemas, seal_vectors
+from vector_writers import activation_vectors, audit_vectors, oath_vectors, schemas, seal_vectors, state_vectors
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parents[1] / "vectors"
 
 
 # The checks of the areas whose members have the types that their schema says.
-CHECKS = {**activation_vectors.CHECKS, **audit_vectors.CHECKS, **seal_vectors.CHECKS}
+CHECKS = {**activation_vectors.CHECKS, **audit_vectors.CHECKS, **seal_vectors.CHECKS, **state_vectors.CHECKS}
 
 
 def members(kind, fields):

@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 /// A code of 128 random bits that is shown once and stored nowhere. It restores a user's records from before a change
 /// of PIN.
 package struct UndoCode: ~Copyable, Sendable {
-  let bytes: Secret<16>
+  package let bytes: Secret<16>
 
   /// The length in characters: 26 for 128 bits and two zero bits, and two check characters.
   static let characterCount = 28
@@ -85,16 +85,13 @@ package struct UndoCode: ~Copyable, Sendable {
 /// A blinded secret encrypted under an undo code, which only the user has.
 ///
 /// The copy consists of a nonce of 12 bytes, the ciphertext of the array `[protection, secret]`, and a tag of 16 bytes.
-enum UndoCopy {
+package enum UndoCopy {
   /// Encrypts `secret`, bound to the record that it belongs to.
   static func make<Random: RandomSource & ~Copyable>(
     of secret: BlindedSecret, for record: Record, under code: borrowing UndoCode, random: inout Random,
     using cryptography: inout OpenSSLCryptography
   ) throws(AuthenticatorFault) -> [UInt8] {
-    var message: [UInt8] = []
-    message.appendCBOR(array: 2)
-    secret.protection.encode(into: &message)
-    secret.bytes.withBytes { message.appendCBOR(bytes: $0) }
+    var message = secret.contents
     let nonce: FixedBytes<12>
     do throws(RandomFailure) { nonce = try random.fixedBytes() } catch { throw .failed }
     var tag = AuthenticationTag()
@@ -108,7 +105,7 @@ enum UndoCopy {
   }
 
   /// Decrypts a copy; returns nil if `code` belongs to another change or the copy to another record.
-  static func open(
+  package static func open(
     _ copy: [UInt8], for record: Record, under code: borrowing UndoCode,
     using cryptography: inout OpenSSLCryptography
   ) -> BlindedSecret? {
@@ -137,6 +134,17 @@ enum UndoCopy {
     bytes.appendCBOR(text: Array(record.user.utf8).span)
     bytes.appendCBOR(unsigned: UInt64(record.index))
     return bytes
+  }
+}
+
+extension BlindedSecret {
+  /// The array `[protection, secret]`, which an undo copy contains.
+  package var contents: [UInt8] {
+    var contents: [UInt8] = []
+    contents.appendCBOR(array: 2)
+    protection.encode(into: &contents)
+    bytes.withBytes { contents.appendCBOR(bytes: $0) }
+    return contents
   }
 }
 

@@ -21,12 +21,7 @@ extension Authenticator {
     let records = try tables.records()
     guard !records.isEmpty else { throw .noRecords }
     guard try !hasReplacements(of: records) else { throw .unknownEnd }
-    var plain: [UInt8] = []
-    plain.appendCBOR(array: 2)
-    plain.appendCBOR(unsigned: Self.stateVersion)
-    plain.appendCBOR(array: records.count)
-    for stored in records { stored.encode(into: &plain) }
-    let state = SecretBytes(copying: plain.span)
+    let state = SecretBytes(copying: Self.state(of: records).span)
     let line = try StateString.seal(state, under: passphrase, cost: cost, random: &random, using: &cryptography)
     return String(decoding: line, as: UTF8.self)
   }
@@ -89,7 +84,20 @@ extension Authenticator {
     return false
   }
 
-  private static func records(in state: Span<UInt8>) throws(AuthenticatorFault) -> [StoredRecord] {
+  /// Writes the plaintext of a state string.
+  package static func state(of records: [StoredRecord]) -> [UInt8] {
+    var plain: [UInt8] = []
+    plain.appendCBOR(array: 2)
+    plain.appendCBOR(unsigned: Self.stateVersion)
+    plain.appendCBOR(array: records.count)
+    for stored in records { stored.encode(into: &plain) }
+    return plain
+  }
+
+  /// Reads the plaintext of a state string.
+  ///
+  /// - Throws: `malformedState`, also for a later version.
+  package static func records(in state: Span<UInt8>) throws(AuthenticatorFault) -> [StoredRecord] {
     do throws(EncodingFault) {
       var reader = CBORReader(state)
       try reader.array(of: 2)

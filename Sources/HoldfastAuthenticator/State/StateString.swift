@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 
 /// The whole state as one armoured line: `hfstate1` followed by the base64url encoding that docs/authenticator.md
 /// describes.
-enum StateString {
+package enum StateString {
   static let prefix = Array("hfstate1".utf8)
   /// The largest length of the line, in bytes without white space.
   static let maximumByteCount = 1 << 20
@@ -44,7 +44,7 @@ enum StateString {
   /// Decrypts a line, which may have been wrapped.
   ///
   /// - Throws: `malformedState`, `wrongPassphrase`, `failed`.
-  static func open(
+  package static func open(
     _ text: Span<UInt8>, under passphrase: borrowing Passphrase, using cryptography: inout OpenSSLCryptography
   ) throws(AuthenticatorFault) -> SecretBytes {
     let (body, cost) = try parse(text)
@@ -173,7 +173,7 @@ extension StoredRecord {
         protection: protection, bytes: SecretBytes(copying: try reader.byteString()))
     let change = try reader.unsigned()
     undo = reader.null() ? nil : [UInt8](try reader.byteString())
-    let challenge = reader.null() ? nil : DeviceChallenge(String(copying: try reader.byteString()))
+    let challenge = try reader.deviceChallenge()
     let changePosition = try reader.optionalUnsigned()
     var demand: ProtectionDemand?
     if count > Self.fieldCount {
@@ -212,6 +212,12 @@ extension [UInt8] {
 extension CBORReader {
   fileprivate mutating func optionalUnsigned() throws(EncodingFault) -> UInt64? {
     null() ? nil : try unsigned()
+  }
+
+  fileprivate mutating func deviceChallenge() throws(EncodingFault) -> DeviceChallenge? {
+    if null() { return nil }
+    guard let challenge = DeviceChallenge(String(copying: try byteString())) else { throw .unexpected }
+    return challenge
   }
 
   fileprivate mutating func text(_ byteCounts: ClosedRange<Int>) throws(EncodingFault) -> String {

@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 /// They are `hfauth`, the version as two digits, the deterministic CBOR array `[id, change count, [record, …], [replacement, …]]` with
 /// records as in a state string, and the first 8 bytes of the SHA-256 of all that. The hash reveals damage. It authenticates nothing,
 /// because an authenticator has no key that whoever writes to the store lacks.
-struct StoreState {
+package struct StoreState {
   static let idByteCount = 16
   private static let name = Array("hfauth".utf8)
   private static let version = Array("01".utf8)
@@ -28,7 +28,7 @@ struct StoreState {
   /// Parses the bytes of a store.
   ///
   /// - Throws: `foreign` for bytes of something else, `newerVersion`, `corrupt`.
-  init(_ bytes: [UInt8]) throws(AuthenticatorFault) {
+  package init(_ bytes: [UInt8]) throws(AuthenticatorFault) {
     guard bytes.starts(with: Self.name) else { throw bytes.isEmpty ? .corrupt : .foreign }
     let headCount = Self.name.count + Self.version.count
     guard (headCount + Self.checkByteCount...Self.maximumByteCount).contains(bytes.count) else { throw .corrupt }
@@ -69,7 +69,7 @@ struct StoreState {
   /// Returns the bytes for a store.
   ///
   /// - Throws: `diskFull` if there are more records than a state may have, `failed`.
-  func encoded() throws(AuthenticatorFault) -> [UInt8] {
+  package func encoded() throws(AuthenticatorFault) -> [UInt8] {
     guard max(records.count, replacements.count) <= Self.maximumRecordCount else { throw .diskFull }
     var bytes = Self.name + Self.version
     bytes.appendCBOR(array: 4)

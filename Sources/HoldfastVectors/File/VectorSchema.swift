@@ -25,6 +25,7 @@ struct VectorSchema {
         "OneUseCode", "ActivationMessage", "ActivationReply", "ActivationGrant", "Activation", "ActivationAtDevice",
         "Unlocking", "UnlockingAtDevice", "UserSyncResult", "UserStateResult", "HostCodeResult",
       ]
+    case "state": ["StateString", "StateRecords", "StoreState", "UndoCode", "UndoCopy"]
     case "audit": ["AuditEntry", "AuditFile"]
     case "seal": ["SealFields", "SealQuestion", "Seal", "SealRequest"]
     case "oath_hotp": ["HOTP"]

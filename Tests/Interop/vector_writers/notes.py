@@ -127,6 +127,12 @@ NOTES = {
     "Hexadecimal": (_MALFORMED, "Text that is not an even number of lower-case hexadecimal digits."),
     "Sequence": (_AUTH, "An entry whose number is not that of its place."),
     "Chain": (_AUTH, "Entries that do not lead from the first head to the last."),
+    # authenticators
+    "Cost": (_MISSING, "A cost of scrypt out of its bounds, or of more than 256 MiB."),
+    "Prefix": (_MALFORMED, "Bytes that do not begin as these do."),
+    "Checksum": (_MALFORMED, "Bytes whose hash is not the one behind them: a typing error, or damage."),
+    "MissingSecret": (_MISSING, "A record without a secret that no change or import has erased."),
+    "UnsortedRecords": (_MISSING, "Records that are not in order of user and index, or one of them twice."),
 }
 
 _OF_BUG_TYPES = {

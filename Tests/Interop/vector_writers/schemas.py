@@ -189,6 +189,13 @@ FILES = {
         "SessionRequest": MESSAGE,
         "SessionReply": MESSAGE,
     },
+    "state": {
+        "StateString": ({}, {"passphrase": TEXT, "line": HEX, "plaintext": HEX}, ("plaintext",)),
+        "StateRecords": ({}, {"plaintext": HEX}, ()),
+        "StoreState": ({}, {"store": HEX}, ()),
+        "UndoCode": ({}, {"code": TEXT, "secret": hex_of(16)}, ("secret",)),
+        "UndoCopy": ({}, {"code": TEXT, "record": HEX, "copy": HEX, "contents": HEX}, ("contents",)),
+    },
     "audit": {"AuditEntry": ({}, {"entry": HEX}, ()), "AuditFile": ({}, {"file": HEX}, ())},
     "seal": {
         "SealFields": (
