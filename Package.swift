@@ -150,6 +150,15 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // An adversary against any device, and an impostor against any prover.
+    .target(
+      name: "HoldfastAttack",
+      dependencies: [
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastIssuer", "HoldfastMeasurement", "HoldfastOpenSSL",
+        "HoldfastProver", "HoldfastTransport",
+      ],
+      swiftSettings: strict),
+
     // The encryption of an app's data, and the agent that holds its key for a while.
     .target(
       name: "HoldfastVault", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastMeasurement", "HoldfastOpenSSL"],
@@ -211,8 +220,8 @@ let package = Package(
     .executableTarget(
       name: "holdfast",
       dependencies: [
-        "HoldfastCharts", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator",
-        "HoldfastDevice",
+        "HoldfastAttack", "HoldfastCharts", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats",
+        "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
         "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastUser", "HoldfastVault",
         "HoldfastVectors",

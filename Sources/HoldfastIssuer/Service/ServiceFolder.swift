@@ -80,6 +80,12 @@ package struct ServiceFolder: Sendable {
     try releases().ids
   }
 
+  /// Returns the keys with which the issuer authenticates measurement tokens, for an adversary who has stolen them.
+  package func trustedIssuer() throws(ServiceFolderFault) -> IssuerSecrets<P256PrivateKey> {
+    try checkIsWhole()
+    return try issuerSecrets()
+  }
+
   /// Opens the backend's durable record, which includes the owner's registry of devices.
   package func issuedBaselines() throws(ServiceFolderFault) -> IssuedBaselinesDatabase {
     try checkIsWhole()

@@ -19,6 +19,14 @@ struct CodeOptions: ParsableArguments {
     help: "A file with a seal; - reads a line from standard input, or prompts on a terminal.", completion: .file())
   var seal: String?
 
+  init() {}
+
+  /// Creates the options of another verb for a one-time password.
+  init(user: String, otp: String) {
+    self.init()
+    (self.user, self.otp, seal) = (user, otp, nil)
+  }
+
   /// Makes the request with its codes. The one-time password is read before the seal. With a seal, the texts have the
   /// normalised form that `seal` uses.
   ///

@@ -1,0 +1,68 @@
+import HoldfastCore
+import HoldfastLinux
+
+/// The running of the attacks, one after the other.
+extension Adversary {
+  /// On a line, an honest round follows every so many attacks, since each answer takes a second once proofs have failed.
+  private static let lineControlInterval = 10
+
+  /// Runs attacks, each on a new connection, with an honest round after it.
+  ///
+  /// - Parameters:
+  ///   - attacks: the attacks; the last ones are the slowest.
+  ///   - isEnded: whether to stop before the next attack.
+  ///   - report: is given each result at once.
+  package mutating func run(
+    _ attacks: [Attack], report: (AttackResult, Int) -> Void
+  ) {
+    if attacks.contains(where: { $0.id == LateAnswer.attackID }), !isLine { waiting = try? prepareLateAnswer() }
+    for (index, attack) in attacks.enumerated() {
+      var stopwatch = Stopwatch()
+      var (judgement, observed) = judge(attack)
+      let isDue = !isLine || index % Self.lineControlInterval == Self.lineControlInterval - 1 || index == attacks.count - 1
+      if isDue, judgement == .sound || judgement == .unsound {
+        let (isServed, reply) = isServed()
+        if !isServed {
+          judgement = .unsound
+          observed += "; afterwards an honest prover got \(reply)"
+        }
+      }
+      if hasSeenRepetition, judgement == .sound {
+        judgement = .unsound
+        observed += "; a challenge came again after it had been answered"
+      }
+      report(
+        AttackResult(
+          attack: attack, observed: observed, judgement: judgement, milliseconds: stopwatch.lap() / 1_000_000), index)
+    }
+  }
+
+  private mutating func judge(_ attack: Attack) -> (Judgement, String) {
+    if let reason = missing(attack.needs) { return (.notTried(reason), "") }
+    do throws(AttackFault) {
+      let finding = try attack.play(&self)
+      return (finding.isSound ? .sound : .unsound, finding.observed)
+    } catch {
+      switch error {
+      case .notTried(let reason): return (.notTried(reason), "")
+      case .cryptography: return (.notTried(error.observation), "")
+      default: return (.unsound, error.observation)
+      }
+    }
+  }
+
+  /// Returns the reason why an attack with these needs is not tried; nil if it is.
+  private func missing(_ needs: Attack.Needs) -> String? {
+    if needs.contains(.destruction), !options.isDestructive { return "it is only for --destructive" }
+    if needs.contains(.issuer), issuer == nil { return "it needs the issuer's key: --service" }
+    if needs.contains(.issuerPoint), issuerPoint == nil { return "it needs the issuer's public key: --service" }
+    if needs.contains(.user), code == nil { return "it needs a user: --user and --otp" }
+    if needs.contains(.acceptance), honestStatus != .accepted {
+      return "honest rounds are not accepted, or would use up the token: --destructive"
+    }
+    if needs.contains(.connections), isLine { return "a line serves one peer at a time" }
+    if needs.contains(.packets), endpoint.scheme.framing != .packets { return "it is about packets" }
+    if needs.contains(.stream), endpoint.scheme.framing == .packets { return "packets arrive whole" }
+    return nil
+  }
+}
