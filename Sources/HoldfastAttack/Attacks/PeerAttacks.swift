@@ -16,7 +16,9 @@ extension Attack {
     bare("zero-activation-mac", "An activation is begun with a MAC of zeros.") { (point) in
       ActivationMessage.activate(point, mac: MAC())
     },
-    bare("zero-unlocking-mac", "An unlocking is tried with a MAC of zeros.") { (_) in ActivationMessage.unlock(mac: MAC()) },
+    bare("zero-unlocking-mac", "An unlocking is tried with a MAC of zeros.") { (_) in
+      ActivationMessage.unlock(mac: MAC())
+    },
     bare("confirmation-of-nothing", "An activation is confirmed that was never begun.") { (_) in
       ActivationMessage.confirm(mac: MAC())
     },

@@ -17,9 +17,12 @@ extension Attack {
     changed("zero-integrity-proof", "The integrity proof is all zeros.", refused: [.integrityMismatch]) {
       $0.integrityProof = MAC()
     },
-    changed("device-proof-as-integrity", "The device proof is given as the integrity proof.", refused: [.integrityMismatch])
-    { $0.integrityProof = $0.deviceProof },
-    changed("integrity-proof-as-device", "The integrity proof is given as the device proof.", refused: [.deviceMismatch]) {
+    changed(
+      "device-proof-as-integrity", "The device proof is given as the integrity proof.", refused: [.integrityMismatch]
+    ) { $0.integrityProof = $0.deviceProof },
+    changed(
+      "integrity-proof-as-device", "The integrity proof is given as the device proof.", refused: [.deviceMismatch]
+    ) {
       $0.deviceProof = $0.integrityProof
     },
     changed("flip-random", "One bit of the prover's random bytes is flipped.", refused: [.deviceMismatch]) {
@@ -49,7 +52,8 @@ extension Attack {
       nonce[0] &= 0x7f
       return nonce
     },
-    persona("another-host", "The token is used on a host with another device measurement.", refused: [.deviceMismatch]) {
+    persona("another-host", "The token is used on a host with another device measurement.", refused: [.deviceMismatch])
+    {
       Persona(proofKey: $0.proofKey.copy(), integrity: $0.integrity.copy(), device: $1.device.copy())
     },
     persona("another-proof-key", "The proofs are made with another proof key.", refused: [.deviceMismatch]) {
@@ -96,13 +100,16 @@ extension Attack {
     request("request-long-length", "A length in the request has more bytes than it needs.", refused: [.malformed]) {
       (command) in [0xa1, 0x01, 0x78] + [command[0] & 0x1f] + command.dropFirst()
     },
-    request("request-unknown-member", "The request has a member that the protocol does not name.", refused: [.malformed]) {
+    request(
+      "request-unknown-member", "The request has a member that the protocol does not name.", refused: [.malformed]
+    ) {
       (command) in [0xa2, 0x01] + command + [0x06, 0x00]
     },
     request("request-member-twice", "The request has the command twice.", refused: [.malformed]) { (command) in
       [0xa2, 0x01] + command + [0x01] + command
     },
-    request("request-trailing-byte", "A byte follows the request, under the seal.", refused: [.malformed]) { (command) in
+    request("request-trailing-byte", "A byte follows the request, under the seal.", refused: [.malformed]) {
+      (command) in
       [0xa1, 0x01] + command + [0x00]
     },
     request("nine-parameters", "The request has nine parameters.", refused: [.malformed]) { (command) in
@@ -194,7 +201,8 @@ extension Attack {
       let line = try adversary.connect()
       let draft = try adversary.draft(on: line)
       let reply = adversary.exchange(
-        try adversary.compatibilityMessage(draft.proofNonce, (draft.integrityProof ?? MAC(), draft.deviceProof ?? MAC())),
+        try adversary.compatibilityMessage(
+          draft.proofNonce, (draft.integrityProof ?? MAC(), draft.deviceProof ?? MAC())),
         on: line)
       return Finding(reply, refused: [.malformed])
     },

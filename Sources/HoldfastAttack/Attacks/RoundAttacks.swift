@@ -17,11 +17,12 @@ extension Attack {
         guard case .verdict = reply else { return Finding(reply.text, isSound: false) }
         seen.append(nonce)
       }
-      let distance = seen.indices.flatMap { index in
-        seen[..<index].map { other in
-          (0..<16).reduce(0) { $0 + (other[$1] ^ seen[index][$1]).nonzeroBitCount }
-        }
-      }.min() ?? 0
+      let distance =
+        seen.indices.flatMap { index in
+          seen[..<index].map { other in
+            (0..<16).reduce(0) { $0 + (other[$1] ^ seen[index][$1]).nonzeroBitCount }
+          }
+        }.min() ?? 0
       // Of 28 pairs of random challenges, two have fewer than 24 bits of difference once in 10^11 times.
       return Finding("two of the challenges differ in \(distance) of 128 bits", isSound: distance >= 24)
     },

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastLinux
+import HoldfastTransport
 
 /// The running of the attacks, one after the other.
 extension Adversary {
@@ -10,19 +11,19 @@ extension Adversary {
   ///
   /// - Parameters:
   ///   - attacks: the attacks; the last ones are the slowest.
-  ///   - isEnded: whether to stop before the next attack.
-  ///   - report: is given each result at once.
-  package mutating func run(
-    _ attacks: [Attack], report: (AttackResult, Int) -> Void
-  ) {
-    if attacks.contains(where: { $0.id == LateAnswer.attackID }), !isLine { waiting = try? prepareLateAnswer() }
+  ///   - report: is given each result at once, with its index.
+  package mutating func run(_ attacks: [Attack], report: (AttackResult, Int) -> Void) {
+    if isLine { isLine = !servesSeveral() }
+    if !isLine, attacks.contains(where: { $0.id == LateAnswer.attackID }) { waiting = try? prepareLateAnswer() }
     for (index, attack) in attacks.enumerated() {
       var stopwatch = Stopwatch()
       var (judgement, observed) = judge(attack)
-      let isDue = !isLine || index % Self.lineControlInterval == Self.lineControlInterval - 1 || index == attacks.count - 1
-      if isDue, judgement == .sound || judgement == .unsound {
-        let (isServed, reply) = isServed()
-        if !isServed {
+      let isControlled =
+        !isLine || index % Self.lineControlInterval == Self.lineControlInterval - 1 || index == attacks.count - 1
+      if isControlled, judgement == .sound || judgement == .unsound {
+        let reply: String
+        (isServing, reply) = isServed()
+        if !isServing {
           judgement = .unsound
           observed += "; afterwards an honest prover got \(reply)"
         }
@@ -37,6 +38,7 @@ extension Adversary {
     }
   }
 
+  /// Plays an attack. If the device served nobody after an earlier one, and still does not, this one is not tried.
   private mutating func judge(_ attack: Attack) -> (Judgement, String) {
     if let reason = missing(attack.needs) { return (.notTried(reason), "") }
     do throws(AttackFault) {
@@ -46,9 +48,21 @@ extension Adversary {
       switch error {
       case .notTried(let reason): return (.notTried(reason), "")
       case .cryptography: return (.notTried(error.observation), "")
+      case _ where !isServing: return (.notTried("since an earlier attack, \(error.observation)"), "")
       default: return (.unsound, error.observation)
       }
     }
+  }
+
+  /// Returns whether a second peer is served while another one is connected, as a server does at a stream socket.
+  private func servesSeveral() -> Bool {
+    guard case .socket = endpoint.address,
+      let first = try? Connection.connect(to: endpoint, timeoutMilliseconds: 500),
+      let second = try? Connection.connect(to: endpoint, timeoutMilliseconds: 500)
+    else { return false }
+    defer { withExtendedLifetime(first) {} }
+    let arrived = try? second.receive(by: Deadline(afterMilliseconds: 500), wholeWithin: 500)
+    return arrived.map { (try? Challenge($0.bytes.span)) != nil } ?? false
   }
 
   /// Returns the reason why an attack with these needs is not tried; nil if it is.

@@ -59,6 +59,12 @@ package struct Adversary: ~Copyable {
   /// The device's time in its last challenge.
   private(set) var deviceTime: UInt64?
   private var silenceCount = 0
+  /// Whether the device served the last honest prover.
+  var isServing = true
+  /// Whether the device serves one peer at a time, as on a line.
+  var isLine: Bool
+  /// The connection to a line, which one attack after the other uses.
+  private var keptLine: Connection?
   /// An answer that waits until it is too late.
   var waiting: LateAnswer?
 
@@ -80,6 +86,7 @@ package struct Adversary: ~Copyable {
       proofKey: measurements.key.copy(), integrity: measurements.integrity.copy(), device: measurements.device.copy())
     issuerPoint = enrolment.terms?.key.point
     nextNumber = firstNumber
+    isLine = endpoint.scheme.isSerial
     self.options = options
   }
 
@@ -99,13 +106,13 @@ package struct Adversary: ~Copyable {
 
   var target: Target { Target(id: descriptor.deviceID, keyID: descriptor.keyID) }
 
-  /// Whether one peer at a time is served, as on a line.
-  var isLine: Bool { endpoint.scheme.isSerial }
-
   /// The time for one answer. Once the device was silent several times, it is shorter, but longer than a slowed answer takes.
   var answerMilliseconds: Int {
     silenceCount < 3 ? options.timeoutMilliseconds : min(options.timeoutMilliseconds, 2500)
   }
+
+  /// The time in which a challenge must come. Once the device serves nobody, each attack only looks whether it does again.
+  private var challengeMilliseconds: Int { isServing ? answerMilliseconds : min(answerMilliseconds, 1000) }
 
   /// The end of the time for one answer.
   var answerDeadline: Deadline { Deadline(afterMilliseconds: answerMilliseconds) }
@@ -115,7 +122,9 @@ extension Adversary {
   /// Connects, and waits for a challenge.
   mutating func connect() throws(AttackFault) -> Line {
     do throws(AttackFault) {
-      let line = try Line(to: endpoint, of: target, timeoutMilliseconds: answerMilliseconds)
+      let line = try Line(
+        to: endpoint, over: keptLine, of: target, timeoutMilliseconds: challengeMilliseconds)
+      if isLine { keptLine = line.connection }
       note(line)
       return line
     } catch {
@@ -208,7 +217,8 @@ extension Adversary {
       var cryptography = OpenSSLCryptography()
       reference = try tokenReference(token.span, using: &cryptography)
     } catch { throw .cryptography }
-    let first = exchange(try draft(on: line, as: persona, .reference, [UInt8](reference.bytes), request: plaintext), on: line)
+    let first = exchange(
+      try draft(on: line, as: persona, .reference, [UInt8](reference.bytes), request: plaintext), on: line)
     guard first == .verdict(.tokenUnknown, .absent) else { return first }
     try proceed(on: line)
     return exchange(try draft(on: line, request: plaintext), on: line)

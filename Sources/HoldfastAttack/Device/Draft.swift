@@ -128,7 +128,8 @@ struct Draft {
       try context.append(transcript.hash.bytes)
       try context.append(verdict.status.rawValue)
       try plaintext.open(
-        key: keys.keys.deviceToProver, nonce: FixedBytes<12>().bytes, authenticating: context.bytes, using: &cryptography)
+        key: keys.keys.deviceToProver, nonce: FixedBytes<12>().bytes, authenticating: context.bytes,
+        using: &cryptography)
       return try VerdictBody(plaintext.bytes)
     } catch { return nil }
   }

@@ -45,7 +45,8 @@ extension Adversary {
     let now = max(deviceTime ?? report.issued, report.issued)
     return TokenPlan(
       audience: descriptor.deviceID, issuedAt: report.issued, expires: min(now + 600, report.expires),
-      generation: report.number(.generation) ?? 1, subject: report.text(.subject).flatMap { BoundedText<64>($0) } ?? BoundedText("app"), version: report.version,
+      generation: report.number(.generation) ?? 1,
+      subject: report.text(.subject).flatMap { BoundedText<64>($0) } ?? BoundedText("app"), version: report.version,
       tokenID: tokenID)
   }
 

@@ -15,24 +15,41 @@ final class Line {
 
   /// Connects, and waits for the device's challenge. A device without room is asked again until the time is over.
   ///
-  /// - Throws: ``AttackFault/unreachable(_:)``, ``AttackFault/noChallenge(_:)``.
-  init(to endpoint: Endpoint, of device: Target, timeoutMilliseconds: Int) throws(AttackFault) {
+  /// - Parameter kept: the connection of a serial line, on which the device begins anew; nil to connect.
+  /// - Throws: ``AttackFault/unreachable(_:)``, ``AttackFault/noChallenge(_:)``, ``AttackFault/anotherDevice``.
+  init(
+    to endpoint: Endpoint, over kept: Connection? = nil, of device: Target, timeoutMilliseconds: Int
+  ) throws(AttackFault) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    var kept = kept
     while true {
       do throws(TransportError) {
-        link = try DeviceLink(to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds)
-      } catch { throw .unreachable(error) }
-      do throws(AttackFault) { 
+        link =
+          if let kept { try DeviceLink(meeting: kept, by: deadline) } else {
+            try DeviceLink(to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds)
+          }
+      } catch {
+        // An emulated line has room for the next peer once it has seen that the one before has left.
+        guard endpoint.scheme.isSerial, error == .refused || error == .closed, !deadline.hasPassed else {
+          throw .unreachable(error)
+        }
+        kept = nil
+        _ = poll(nil, 0, 20)
+        continue
+      }
+      do throws(AttackFault) {
         try awaitChallenge(of: device, by: deadline)
         return
       } catch {
-        guard case .noChallenge(.verdict(let status, .absent, _)) = error, status == .busy || status == .internal,
-          !deadline.hasPassed
-        else { throw error }
+        guard error.isTransient(on: endpoint), !deadline.hasPassed else { throw error }
+        kept = nil
         _ = poll(nil, 0, 50)
       }
     }
   }
+
+  /// The connection, which serves as a serial line after this value.
+  var connection: Connection { link.connection }
 
   /// Waits for the next challenge on this connection.
   func awaitChallenge(of device: Target, by deadline: Deadline) throws(AttackFault) {
@@ -65,14 +82,17 @@ final class Line {
   }
 
   /// Writes bytes as they are, without the limits and the framing of a message.
+  func write(raw bytes: [UInt8]) { link.connection.write(raw: bytes) }
+}
+
+extension Connection {
+  /// Writes bytes as they are, as many as the system takes at once, without the limits and the framing of a message.
   func write(raw bytes: [UInt8]) {
-    let file = link.connection.file.descriptor
-    if link.connection.terminal == nil {
-      _ = unsafe bytes.withUnsafeBytes {
-        unsafe Glibc.send(file, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
-      }
-    } else {
-      _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }
+    let descriptor = file.descriptor
+    _ = unsafe bytes.withUnsafeBytes {
+      unsafe terminal == nil
+        ? Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+        : Glibc.write(descriptor, $0.baseAddress, $0.count)
     }
   }
 }
@@ -81,6 +101,17 @@ final class Line {
 struct Target: Sendable {
   let id: DeviceID
   let keyID: KeyID
+}
+
+extension AttackFault {
+  /// Whether the device may send a challenge soon: it, or a bridge, has no room yet, or a line had another peer.
+  fileprivate func isTransient(on endpoint: Endpoint) -> Bool {
+    switch self {
+    case .noChallenge(.verdict(.busy, .absent, _)), .noChallenge(.verdict(.internal, .absent, _)): true
+    case .noChallenge(.closed): endpoint.scheme.isSerial
+    default: false
+    }
+  }
 }
 
 /// The reasons why an attack came to no answer.

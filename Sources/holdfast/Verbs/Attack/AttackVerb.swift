@@ -62,7 +62,9 @@ struct AttackVerb: Verb {
   @Option(help: "A user of the device, for attacks on one-time passwords.")
   var user: String?
 
-  @Option(help: "A file with a one-time password of the user that was not used yet; - is standard input.", completion: .file())
+  @Option(
+    help: "A file with a one-time password of the user that was not used yet; - is standard input.", completion: .file()
+  )
   var otp: String?
 
   @Option(help: "A command that needs a one-time password.")
@@ -95,8 +97,11 @@ struct AttackVerb: Verb {
     guard (endpoint == nil) != (listen == nil) else {
       throw Failure(.usage, "attack needs the endpoint of a device, or --listen")
     }
-    guard let endpoint else { throw Failure(.usage, "--listen is not there yet") }
-    try attack(try Endpoint(peerArgument: endpoint))
+    if let endpoint {
+      try attack(try Endpoint(peerArgument: endpoint))
+    } else if let listen {
+      try deceive(at: try Endpoint(argument: listen))
+    }
   }
 }
 
@@ -121,9 +126,10 @@ extension AttackVerb {
     adversary.setHonest(honest)
     if let code { adversary.take(code: code) }
     if let service {
-      adversary.take(issuer: try serving(service) { () throws(ServiceFolderFault) in
-        try ServiceFolder(path: service).trustedIssuer()
-      })
+      adversary.take(
+        issuer: try serving(service) { () throws(ServiceFolderFault) in
+          try ServiceFolder(path: service).trustedIssuer()
+        })
     }
     try report(run(&adversary, attacks), at: endpoint, enrolment.descriptor.deviceID)
   }
@@ -150,7 +156,8 @@ extension AttackVerb {
     guard let enrolment = outcome.enrolment, verdict.isAuthenticated,
       [.accepted, .commandRefused, .factorMissing].contains(verdict.status)
     else {
-      throw Failure(.denied, "the honest round before the attacks was denied: \(explanation.text)", hint: explanation.hint)
+      throw Failure(
+        .denied, "the honest round before the attacks was denied: \(explanation.text)", hint: explanation.hint)
     }
     if verdict.status != .accepted, !limited {
       Console.warning("the device does not accept \(command), so attacks with accepted requests are not tried")
@@ -224,7 +231,8 @@ extension AttackVerb {
   /// Returns the attacks that `--only` and `--skip` leave.
   func selected<Item>(_ items: [(id: String, item: Item)]) throws(Failure) -> [Item] {
     for id in only + skip where !items.contains(where: { $0.id == id }) {
-      throw Failure(.usage, "there is no attack '\(id)'", hint: "the attacks: \(items.map(\.id).joined(separator: ", "))")
+      throw Failure(
+        .usage, "there is no attack '\(id)'", hint: "the attacks: \(items.map(\.id).joined(separator: ", "))")
     }
     return items.filter { (only.isEmpty || only.contains($0.id)) && !skip.contains($0.id) }.map(\.item)
   }

@@ -1,0 +1,334 @@
+"""`holdfast attack`: what it finds at devices that are unsound on purpose, and that it finds nothing at sound ones."""
+
+import contextlib
+import json
+import secrets
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+from device_users import Users
+from devices import LinuxDevice, served
+from holdfast_peer import session, transport
+from holdfast_peer.command_line import CommandLine, descriptor_json, stop
+from holdfast_peer.issuer import Issuer, fresh_claims
+from holdfast_peer.keys import PrivateKey, point_of_jwk
+from holdfast_peer.prover import Attempt, Descriptor
+from holdfast_peer.scripted_device import MOST_ROUNDS, ScriptedDevice
+from unsound_devices import FLAWS, Served, SoundDevice
+
+SOUND, DENIED, UNSOUND, IMPOSTOR, USAGE, UNAVAILABLE = 0, 1, 2, 3, 64, 69
+# It takes half a minute, and a test of its own.
+PATIENT = ("--skip", "late-answer")
+
+
+class Scene:
+    """A device of this peer, and a prover that a service enrolled for it."""
+
+    def __init__(self, holdfast, folder):
+        self.folder, self.command_line = folder, CommandLine(holdfast, folder)
+        self.key, self.device_id = PrivateKey(), secrets.token_bytes(16)
+        self.socket, self.state, self.service = (folder / name for name in ("socket", "state", "service"))
+        run, descriptor = self.command_line, folder / "device.json"
+        descriptor.write_text(json.dumps(descriptor_json(self.key, self.device_id)))
+        run.succeed("service", "init", "--dir", self.service)
+        run.succeed("service", "device", "add", "--dir", self.service, descriptor)
+        self.issuer = point_of_jwk(run.read_json("service", "show", "--dir", self.service)["issuer"])
+        run.succeed("enroll", "--device", descriptor, "--service", self.service, "--state", self.state)
+
+    def model(self, kind):
+        return kind(self.key, self.device_id, [self.issuer])
+
+    def attack(self, *more, timeout=100):
+        """The finished process, and its report if it has one."""
+        done = self.command_line.run(
+            "attack", f"unix:{self.socket}", "--state", self.state, "--json", *more, timeout=timeout
+        )
+        return done, json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def scene(holdfast, folder):
+    return Scene(holdfast, folder)
+
+
+def judged(report, judgement):
+    return {each["id"] for each in report["attacks"] if each["judgement"] == judgement}
+
+
+def expect_sound(done, report):
+    found = [(each["id"], each["observed"]) for each in report["attacks"] if each["judgement"] == "unsound"]
+    assert (done.returncode, found) == (SOUND, []), done.stderr.decode()
+
+
+# Unsound devices
+
+
+@pytest.mark.parametrize("kind", FLAWS, ids=lambda kind: kind.__name__)
+def test_a_device_that_is_unsound_in_one_way_is_found_by_the_attack_for_it(scene, kind):
+    others = {"failures", "held-places", "flood", "late-answer"} - FLAWS[kind]
+    with Served(scene.model(kind), str(scene.socket)):
+        done, report = scene.attack(
+            "--service", scene.service, "--timeout", "2", *(word for each in others for word in ("--skip", each))
+        )
+    assert done.returncode == UNSOUND, done.stderr.decode()
+    assert FLAWS[kind] <= judged(report, "unsound"), "the attack that finds it"
+    assert not report["is_sound"] and "unsound" in done.stderr.decode()
+
+
+# Sound devices
+
+
+def test_the_independent_device_without_a_flaw_is_sound(scene):
+    with Served(scene.model(SoundDevice), str(scene.socket)):
+        done, report = scene.attack("--service", scene.service, "--destructive", *PATIENT)
+    expect_sound(done, report)
+    assert len(judged(report, "sound")) > 90
+
+
+@pytest.fixture(scope="module")
+def lock(holdfast, tmp_path_factory):
+    """A device on Linux with a user, and a prover that its service enrolled."""
+    folder = tmp_path_factory.mktemp("lock")
+    with served(LinuxDevice(holdfast, folder)) as device:
+        service, descriptor = device.service()
+        device.command_line.succeed("enroll", "--device", descriptor, "--service", service, "--state", folder / "phone")
+        yield device
+
+
+def attack_lock(lock, *more):
+    done = lock.command_line.run(
+        "attack", lock.endpoint, "--state", lock.folder / "phone", "--json", *more, timeout=100
+    )
+    return done, json.loads(done.stdout)
+
+
+def test_a_device_on_linux_is_sound_also_to_an_answer_that_comes_too_late(lock):
+    expect_sound(*attack_lock(lock))
+
+
+def test_a_device_on_linux_withstands_an_issuer_s_key_and_lockouts(lock):
+    user = Users(lock).provision(seal=False)
+    code = lock.folder / "code"
+    code.write_text(user.totp())
+    more = ("--service", lock.folder / "service", "--destructive", "--user", user.name, "--otp", code, *PATIENT)
+    done, report = attack_lock(lock, *more)
+    expect_sound(done, report)
+    assert {"password-twice", "lockout", "lockout-by-case"} <= judged(report, "sound")
+
+
+def test_without_destructive_no_use_no_code_and_no_lockout_is_used_up(lock, tmp_path):
+    descriptor, phone = lock.folder / "device.json", tmp_path / "phone"
+    lock.command_line.succeed(
+        *("enroll", "--device", descriptor, "--service", lock.folder / "service", "--state", phone),
+        *("--maximum-uses", "3"),
+    )
+    user = Users(lock).provision(seal=False)
+    code = tmp_path / "code"
+    code.write_text(user.totp())
+    # The floor is at the time of the token from here on.
+    status = ("prove", "--connect", lock.endpoint, "--state", phone, "--command", "status")
+    lock.command_line.succeed(*status)
+    floor = ("device", "floor", "--dir", lock.device_folder)
+    before = lock.command_line.read_json(*floor)
+    done = lock.command_line.run(
+        *("attack", lock.endpoint, "--state", phone, "--json", "--user", user.name, "--otp", code, *PATIENT),
+        timeout=100,
+    )
+    report = json.loads(done.stdout)
+    expect_sound(done, report)
+    assert {"password-twice", "lockout", "future-token", "suppressed-verdict"} <= judged(report, "not tried")
+    assert lock.command_line.read_json(*floor) == before
+    user.expect("accepted", "configure", otp=code.read_text())
+    for _ in range(2):
+        lock.command_line.succeed(*status)
+
+
+# Reports
+
+
+def test_the_report_says_of_each_attack_what_was_done_what_is_due_and_what_was_observed(lock, tmp_path):
+    file = tmp_path / "report.xml"
+    done, report = attack_lock(lock, "--only", "replay", "--only", "uses", "--junit", file)
+    assert done.returncode == SOUND
+    replay, uses = report["attacks"]
+    assert replay["observed"] == "deviceMismatch, without a seal" and replay["did"] and replay["due"]
+    assert uses["judgement"] == "not tried" and uses["observed"] is None and "--service" in uses["reason"]
+    suite = ElementTree.parse(file).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "1")
+    assert [case.get("name") for case in suite] == ["replay", "uses"]
+
+
+def test_an_unsound_device_is_a_failure_in_the_report_for_test_servers(scene, tmp_path):
+    file = tmp_path / "report.xml"
+    with Served(scene.model(next(iter(FLAWS))), str(scene.socket)):
+        done, _ = scene.attack("--only", "replay", "--junit", file)
+    assert done.returncode == UNSOUND
+    assert "accepted" in ElementTree.parse(file).getroot().find("testcase/failure").get("message")
+
+
+def test_an_attack_that_does_not_exist_and_an_endpoint_that_is_missing_are_wrong_usage(lock):
+    for more in (("--only", "no-such-attack"), ("--user", "alice"), ("--connections", "3")):
+        assert attack_lock(lock, *more)[0].returncode == USAGE, more
+    assert lock.command_line.run("attack", "--state", lock.folder / "phone").returncode == USAGE
+
+
+# Devices that do not even serve
+
+
+def hang(peer):
+    peer.connection.receive(30)
+
+
+def close(peer):
+    del peer
+
+
+def answer_garbage(peer):
+    for _ in range(MOST_ROUNDS):
+        peer.send(b"\xff" * 100)
+
+
+def flood(peer):
+    for _ in range(5000):
+        peer.send(peer.model.message_1())
+
+
+def honest_first(then):
+    """A script that serves an honest round, to every prover up to the first attack, and from then on something else."""
+    served_rounds = []
+
+    def script(peer):
+        served_rounds.append(peer)
+        if len(served_rounds) > 1:
+            return then(peer)
+        for _ in range(MOST_ROUNDS):
+            peer.honest()
+
+    return script
+
+
+@pytest.mark.parametrize("behaviour", [hang, close, answer_garbage, flood])
+def test_a_device_that_never_serves_is_an_error_and_one_that_stops_serving_is_unsound_to_the_end(scene, behaviour):
+    model = scene.model(SoundDevice)
+    with ScriptedDevice(model, str(scene.socket), behaviour):
+        done, value = scene.attack("--timeout", "1")
+        assert done.returncode in (UNSOUND, IMPOSTOR, UNAVAILABLE) and "error" in value
+    with ScriptedDevice(model, str(scene.socket), honest_first(behaviour), timeout=30):
+        done, report = scene.attack(
+            "--timeout", "1", *("--only", "replay", "--only", "garbage", "--only", "no-proofs", "--only", "flip-token")
+        )
+        assert done.returncode == UNSOUND
+        # Who floods still gives challenges, so each attack is tried.
+        assert len(judged(report, "unsound")) == (4 if behaviour is flood else 1)
+        assert len(judged(report, "not tried")) == (0 if behaviour is flood else 3)
+
+
+def test_a_device_that_proves_nothing_is_an_impostor(scene):
+    def script(peer):
+        peer.send(peer.model.message_1())
+        peer.receive()
+        peer.send(session.message_3(0, None))
+
+    with ScriptedDevice(scene.model(SoundDevice), str(scene.socket), script):
+        assert scene.attack()[0].returncode == IMPOSTOR
+
+
+# Provers
+
+
+@contextlib.contextmanager
+def impostor(scene, *more):
+    """An impostor of the scene's device: a function that ends it, and gives its exit status and results."""
+    run = scene.command_line
+    endpoint = f"unix:{scene.folder / 'impostor'}"
+    process = subprocess.Popen(
+        [run.path, "attack", "--listen", endpoint, "--state", scene.state, "--json", "--timeout", "3", *map(str, more)],
+        env=run.environment,
+        cwd=run.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def finish(signalled=True):
+        status = stop(process) if signalled else process.wait(30)
+        return status, [json.loads(line) for line in process.stdout.read().splitlines()]
+
+    try:
+        # The file is there before anyone listens.
+        while not (scene.folder / "impostor").exists():
+            assert process.poll() is None, "the impostor ended"
+        yield endpoint, finish
+    finally:
+        stop(process)
+
+
+def prove(scene, endpoint):
+    more = ("--state", scene.state, "--command", "unlock", "--timeout", "1")
+    return scene.command_line.run("prove", "--connect", endpoint, *more).returncode
+
+
+def test_the_real_prover_withstands_every_deception_and_never_reports_acceptance(scene):
+    with impostor(scene, "--connections", "29") as (endpoint, finish):
+        statuses = [prove(scene, endpoint) for _ in range(29)]
+        status, results = finish(signalled=False)
+    assert status == SOUND and {each["judgement"] for each in results} <= {"sound", "not tried"}
+    assert len({each["id"] for each in results}) == 29
+    assert SOUND not in statuses
+    # Acceptances without a seal or with a wrong one, and denials that need a seal.
+    assert statuses[10:16] == [IMPOSTOR] * 6
+
+
+class TrustingProver:
+    """A prover of this peer, with flaws that the impostor has to find."""
+
+    def __init__(self, endpoint):
+        self.path = endpoint.removeprefix("unix:")
+        descriptor = Descriptor(secrets.token_bytes(16), bytes(8), PrivateKey().point)
+        self.grant = Issuer().grant(descriptor.point, fresh_claims(descriptor.device_id), session.COSE)
+
+    def answer(self, m1):
+        return Attempt(m1, self.grant).message()
+
+    def run(self, rounds):
+        """Answers whatever comes first as a challenge, so many times, and looks at nothing else."""
+        with transport.connect_when_ready(self.path) as connection, contextlib.suppress(transport.Closed, TimeoutError):
+            for _ in range(rounds):
+                connection.send(self.answer(connection.receive()))
+                connection.receive()
+
+
+@pytest.mark.parametrize(
+    ("deception", "rounds"),
+    [
+        ("another-device", 1),
+        ("another-key", 1),
+        ("extended-challenge", 1),
+        ("forged-acceptance", 2),
+        ("unknown-token", 3),
+    ],
+)
+def test_a_prover_that_answers_where_it_must_not_is_unsound(scene, deception, rounds):
+    with impostor(scene, "--only", deception) as (endpoint, finish):
+        TrustingProver(endpoint).run(rounds)
+        status, results = finish()
+    assert (status, [each["judgement"] for each in results]) == (UNSOUND, ["unsound"])
+
+
+def test_a_prover_that_repeats_its_random_bytes_is_unsound(scene, monkeypatch):
+    with impostor(scene, "--only", "forged-acceptance") as (endpoint, finish):
+        prover = TrustingProver(endpoint)
+        monkeypatch.setattr("holdfast_peer.prover.secrets.token_bytes", bytes)
+        for _ in range(2):
+            prover.run(1)
+        status, results = finish()
+    assert status == UNSOUND
+    assert [each["judgement"] for each in results] == ["sound", "unsound"]
+
+
+def test_a_peer_that_says_nothing_is_not_judged(scene):
+    with impostor(scene, "--only", "forged-seal") as (endpoint, finish):
+        transport.connect_when_ready(endpoint.removeprefix("unix:")).close()
+        status, results = finish()
+    assert (status, [each["judgement"] for each in results]) == (SOUND, ["not tried"])
