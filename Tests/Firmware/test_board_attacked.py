@@ -18,8 +18,6 @@ def test_a_board_withstands_every_attack_that_a_line_permits(holdfast, folder):
             timeout=200,
         )
         report = json.loads(done.stdout)
-        for each in report["attacks"]:
-            print(each["id"], each["judgement"], each["observed"], each["milliseconds"])
         found = [(each["id"], each["observed"]) for each in report["attacks"] if each["judgement"] == "unsound"]
         assert (done.returncode, found) == (0, []), done.stderr.decode()
         assert report["sound"] > 85

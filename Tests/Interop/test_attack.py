@@ -1,5 +1,6 @@
 """`holdfast attack`: what it finds at devices that are unsound on purpose, and that it finds nothing at sound ones."""
 
+import concurrent.futures
 import contextlib
 import json
 import secrets
@@ -15,7 +16,7 @@ from holdfast_peer.issuer import Issuer, fresh_claims
 from holdfast_peer.keys import PrivateKey, point_of_jwk
 from holdfast_peer.prover import Attempt, Descriptor
 from holdfast_peer.scripted_device import MOST_ROUNDS, ScriptedDevice
-from unsound_devices import FLAWS, Served, SoundDevice
+from unsound_devices import FLAWS, Forgiving, Patient, Served, SoundDevice
 
 SOUND, DENIED, UNSOUND, IMPOSTOR, USAGE, UNAVAILABLE = 0, 1, 2, 3, 64, 69
 # It takes half a minute, and a test of its own.
@@ -67,9 +68,13 @@ def expect_sound(done, report):
 @pytest.mark.parametrize("kind", FLAWS, ids=lambda kind: kind.__name__)
 def test_a_device_that_is_unsound_in_one_way_is_found_by_the_attack_for_it(scene, kind):
     others = {"failures", "held-places", "flood", "late-answer"} - FLAWS[kind]
+    code = scene.folder / "code"
+    code.write_text("271828")
+    user = ("--destructive", "--user", "alice", "--otp", code) if issubclass(kind, Forgiving) else ()
     with Served(scene.model(kind), str(scene.socket)):
         done, report = scene.attack(
-            "--service", scene.service, "--timeout", "2", *(word for each in others for word in ("--skip", each))
+            *("--service", scene.service, "--timeout", "2", *user),
+            *(word for each in others for word in ("--skip", each)),
         )
     assert done.returncode == UNSOUND, done.stderr.decode()
     assert FLAWS[kind] <= judged(report, "unsound"), "the attack that finds it"
@@ -103,8 +108,12 @@ def attack_lock(lock, *more):
     return done, json.loads(done.stdout)
 
 
-def test_a_device_on_linux_is_sound_also_to_an_answer_that_comes_too_late(lock):
-    expect_sound(*attack_lock(lock))
+def test_a_device_on_linux_is_sound_also_to_an_answer_that_comes_too_late_and_one_that_takes_it_is_not(lock, scene):
+    with Served(scene.model(Patient), str(scene.socket)), concurrent.futures.ThreadPoolExecutor() as executor:
+        patient = executor.submit(scene.attack, "--only", "late-answer")
+        expect_sound(*attack_lock(lock))
+        done, report = patient.result()
+    assert (done.returncode, judged(report, "unsound")) == (UNSOUND, {"late-answer"})
 
 
 def test_a_device_on_linux_withstands_an_issuer_s_key_and_lockouts(lock):

@@ -202,7 +202,7 @@ class Compatibility(SoundDevice):
     """Any command is carried out in a compatibility round."""
 
     def answer(self, m1, message):
-        with contextlib.suppress(Refused, ValueError):
+        with contextlib.suppress(Refused, ValueError, IndexError, TypeError):
             fields = cbor.decode(message)
             if fields[0] == 12 and len(fields) == 7 and not fields[1][0] & 0x80:
                 claims, _ = self.open({"encoding": fields[2], "token": fields[3]})
@@ -278,6 +278,58 @@ class AnyCode(SoundDevice):
         return super().answer(m1, message)
 
 
+class ShortComparison(SoundDevice):
+    """Only the first half of the integrity proof is compared."""
+
+    def decide(self, second, request):
+        right, given = second.made.prove(second.claims["integrity"]), second.fields["imp"]
+        if given is not None and given[:16] == right[:16]:
+            second.fields = {**second.fields, "imp": right}
+        return super().decide(second, request)
+
+
+class Patient(SoundDevice):
+    """A challenge is good for a minute."""
+
+    def serve(self, connection):
+        connection.handle.settimeout(60)
+        connection.receive, receive = lambda timeout: receive(60), connection.receive
+        super().serve(connection)
+
+
+class Persistent(SoundDevice):
+    """A connection goes on after a message that is not one."""
+
+    def serve(self, connection):
+        with contextlib.suppress(AttributeError):
+            while True:
+                super().serve(connection)
+
+
+class Forgiving(SoundDevice):
+    """Nobody is locked out: a password may be guessed as often as one likes."""
+
+    used = False
+
+    def decide(self, second, request):
+        if request["command"] != "configure":
+            return super().decide(second, request)
+        if "otp" not in request:
+            return "factorMissing", b"", {"missing": session.OTP}
+        if request["otp"] != ["alice", "271828"] or self.used:
+            return "otpRejected", b"", {}
+        self.used = True
+        return "accepted", b"", {}
+
+
+class Reusable(Forgiving):
+    """A password is good any number of times."""
+
+    def decide(self, second, request):
+        self.used = False
+        return super().decide(second, request)
+
+
 # By device, the attacks of which at least one must find it.
 FLAWS = {
     ReplayedProofs: {"replay"},
@@ -302,4 +354,8 @@ FLAWS = {
     Garbage: {"garbage"},
     Hurries: {"failures"},
     AnyCode: {"guessed-unlocking"},
+    ShortComparison: {"flip-integrity-proof"},
+    Persistent: {"after-malformed"},
+    Forgiving: {"lockout"},
+    Reusable: {"password-twice"},
 }

@@ -42,6 +42,16 @@ extension Attack {
       return adversary.dropped(on: line)
     },
     Attack(
+      "after-malformed", "After a message that is not one, the adversary waits for another challenge.",
+      due: "the end of the connection", .connections
+    ) { (adversary) throws(AttackFault) in
+      let line = try adversary.connect()
+      let first = adversary.exchange([0x80], on: line)
+      guard first.refuses(with: [.malformed]), first != .closed else { return Finding(first, refused: [.malformed]) }
+      let reply = Reply(line.receive(by: adversary.answerDeadline))
+      return Finding(reply.text, isSound: reply == .closed)
+    },
+    Attack(
       "empty-message", "A packet without bytes is sent.", due: text(of: [.malformed]), .packets
     ) { (adversary) throws(AttackFault) in
       let line = try adversary.connect()

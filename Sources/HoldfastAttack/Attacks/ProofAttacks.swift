@@ -4,15 +4,15 @@ import HoldfastOpenSSL
 /// Attacks on the proofs, the sealed request and the compatibility round.
 extension Attack {
   static let proofs: [Attack] = [
-    changed("flip-device-proof", "One bit of the device proof is flipped.", refused: [.deviceMismatch]) {
-      $0.deviceProof?[31] ^= 1
+    flips("flip-device-proof", "One bit of the device proof is flipped.", refused: [.deviceMismatch]) {
+      $0.deviceProof?[$1] ^= 1
     },
     changed("no-device-proof", "The device proof is left out.", refused: [.deviceMismatch]) { $0.deviceProof = nil },
     changed("no-proofs", "Both proofs are left out.", refused: [.deviceMismatch]) {
       ($0.integrityProof, $0.deviceProof) = (nil, nil)
     },
-    changed("flip-integrity-proof", "One bit of the integrity proof is flipped.", refused: [.integrityMismatch]) {
-      $0.integrityProof?[0] ^= 0x80
+    flips("flip-integrity-proof", "One bit of the integrity proof is flipped.", refused: [.integrityMismatch]) {
+      $0.integrityProof?[$1] ^= 0x80
     },
     changed("zero-integrity-proof", "The integrity proof is all zeros.", refused: [.integrityMismatch]) {
       $0.integrityProof = MAC()
@@ -63,6 +63,9 @@ extension Attack {
       "changed-app", "The proofs are those of a changed app, with another integrity measurement.",
       refused: [.integrityMismatch]
     ) { Persona(proofKey: $0.proofKey.copy(), integrity: $1.integrity.copy(), device: $0.device.copy()) },
+  ]
+
+  static let requests: [Attack] = [
     changed("flip-sealed-request", "One bit of the sealed request is flipped.", refused: [.malformed]) {
       $0.sealed[0] ^= 1
     },
@@ -128,6 +131,22 @@ extension Attack {
       var draft = try adversary.draft(on: line)
       change(&draft)
       return draft
+    }
+  }
+
+  /// Makes an attack that flips a bit of the first, the middle and the last byte of a proof, each on a new connection.
+  private static func flips(
+    _ id: String, _ did: String, refused statuses: [Status], _ flip: @escaping @Sendable (inout Draft, Int) -> Void
+  ) -> Attack {
+    Attack(id, did, due: text(of: statuses)) { (adversary) throws(AttackFault) in
+      var replies: [Reply] = []
+      for index in [0, 16, 31] {
+        let line = try adversary.connect()
+        var draft = try adversary.draft(on: line)
+        flip(&draft, index)
+        replies.append(adversary.exchange(draft, on: line))
+      }
+      return Finding(replies, refused: statuses)
     }
   }
 

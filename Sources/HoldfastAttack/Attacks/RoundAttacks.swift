@@ -103,14 +103,14 @@ extension Attack {
       guard first == .verdict(.accepted, .right) else { return Finding(first.text, isSound: false) }
       let other = adversary.request(number: number, parameters: ["again"])
       let reply = try adversary.honestRound(other)
-      return Finding(reply.text, isSound: reply.isNoSecondRun)
+      return Finding(reply, refused: [.commandRefused])
     },
     Attack(
       "old-number", "A request has a number far below the highest accepted one.",
       due: "internal, sealed, as a repetition", .acceptance
     ) { (adversary) throws(AttackFault) in
       let reply = try adversary.honestRound(adversary.request(number: 1))
-      return Finding(reply.text, isSound: reply.isNoSecondRun)
+      return Finding(reply.text, isSound: reply == .verdict(.internal, .right, isRepetition: true))
     },
     Attack(
       "same-request-at-once", "Two connections send the same request at the same time.",

@@ -18,6 +18,17 @@ extension Attack {
       return try adversary.draft(on: line, request: adversary.request(adversary.options.passwordCommand, otp: code))
     },
     Attack(
+      "password-of-another-user", "A right password is given with a trusted token for another user.",
+      refused: [.commandRefused], [.user, .issuer, .destruction]
+    ) { (adversary, line) throws(AttackFault) -> Draft in
+      var plan = try adversary.plan()
+      plan.user = BoundedText("another-user")
+      let persona = try Persona.random(&adversary.random)
+      let token = try adversary.issue(plan, of: persona)
+      let request = adversary.request(adversary.options.passwordCommand, otp: adversary.code)
+      return try adversary.draft(on: line, as: persona, .cose, token, request: request)
+    },
+    Attack(
       "password-twice", "A right one-time password is used for two requests.",
       due: text(of: [.otpRejected]) + ", for the second", [.user, .destruction]
     ) { (adversary) throws(AttackFault) in

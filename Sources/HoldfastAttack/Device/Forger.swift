@@ -17,6 +17,7 @@ struct TokenPlan {
   var tokenID: TokenID
   var commands: [String]?
   var maximumUses: UInt64?
+  var user: BoundedText<32>?
   var isForAnotherKey = false
 
   /// Returns the claims for a prover.
@@ -27,6 +28,7 @@ struct TokenPlan {
       proofKey: persona.proofKey.copy(), generation: generation)
     if version != .zero { claims.set(version: version) }
     if let maximumUses { claims.set(.maximumUses, maximumUses) }
+    if let user { claims.set(.user, user) }
     if let commands {
       var list = CommandList()
       for command in commands { try? list.append(BoundedText<32>(command) ?? BoundedText()) }
