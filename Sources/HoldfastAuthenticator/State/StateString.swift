@@ -214,9 +214,13 @@ extension CBORReader {
     null() ? nil : try unsigned()
   }
 
+  /// Reads the digits of a challenge, as they are written: 16 hexadecimal digits in lower case.
   fileprivate mutating func deviceChallenge() throws(EncodingFault) -> DeviceChallenge? {
     if null() { return nil }
-    guard let challenge = DeviceChallenge(String(copying: try byteString())) else { throw .unexpected }
+    let text = String(copying: try byteString())
+    guard let challenge = DeviceChallenge(text), challenge.digits.utf8.elementsEqual(text.utf8) else {
+      throw .unexpected
+    }
     return challenge
   }
 

@@ -137,4 +137,36 @@ extension Passphrase {
     }
     #expect(!line.contains("alice"))
   }
+
+  /// A record of a user `ann` with a counter, no secret, and these bytes as its challenge.
+  private func record(challenge: [UInt8]?) throws(EncodingFault) -> StoredRecord {
+    var bytes: [UInt8] = []
+    bytes.appendCBOR(array: 21)
+    bytes.appendCBOR(text: "ann")
+    for number: UInt64 in [1, 1] { bytes.appendCBOR(unsigned: number) }
+    bytes.appendCBOR(text: "Issuer")
+    bytes.appendCBORNull()
+    hotpMethod.encode(into: &bytes)
+    for number: UInt64 in [1, 0, 0] { bytes.appendCBOR(unsigned: number) }
+    for _ in 0..<4 { bytes.appendCBORNull() }
+    for number: UInt64 in [0, 1] { bytes.appendCBOR(unsigned: number) }
+    bytes.appendCBOR(array: 1)
+    bytes.appendCBOR(unsigned: 0)
+    let secret = usersSecret
+    bytes.appendCBOR(bytes: secret.span)
+    bytes.appendCBOR(unsigned: 0)
+    bytes.appendCBORNull()
+    if let challenge { bytes.appendCBOR(bytes: challenge.span) } else { bytes.appendCBORNull() }
+    bytes.appendCBORNull()
+    var reader = CBORReader(bytes.span)
+    return try StoredRecord(&reader)
+  }
+
+  @Test func `a challenge in a record is 16 hexadecimal digits in lower case, as it is written`() throws {
+    #expect(try record(challenge: nil).clientChallenge == nil)
+    #expect(try record(challenge: Array("0123456789abcdef".utf8)).clientChallenge == "0123456789abcdef")
+    for wrong in ["", "0123456789abcde", "0123456789ABCDEF", "0123456789abcdeg", "0123456789abcdef0"] {
+      #expect(throws: EncodingFault.unexpected, "\(wrong)") { try record(challenge: Array(wrong.utf8)) }
+    }
+  }
 }
