@@ -21,9 +21,9 @@ struct JOSEExample: ReplayableGroup {
   }
 
   private func verify(_ text: String, _ key: JSONValue, expected: [UInt8]) -> Outcome {
-    guard !text.contains("..") else { return .skipped("detached content") }
     do throws(Refusal) {
       let message = try CompactMessage(text, partCount: 3)
+      guard !message.texts[1].isEmpty else { return .skipped("detached content") }
       guard let (algorithm, hashName) = SignatureAlgorithm.named(message.algorithm) else {
         return .skipped("alg \(message.algorithm)")
       }

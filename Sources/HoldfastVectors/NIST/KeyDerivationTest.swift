@@ -47,7 +47,8 @@ struct KeyDerivationTest: ReplayableGroup {
       return nil
     }
     var info: [UInt8] = []
-    for part in try parameters.member("fixedInfoPattern").text().split(separator: "||").map(String.init) {
+    let separator: Character = "|"
+    for part in try parameters.member("fixedInfoPattern").text().split(separator: separator).map(String.init) {
       switch part {
       case "uPartyInfo": info += try party(test.node.member("fixedInfoPartyU"))
       case "vPartyInfo": info += try party(test.node.member("fixedInfoPartyV"))
