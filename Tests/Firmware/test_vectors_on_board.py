@@ -181,6 +181,7 @@ REPLAYS = {
     "SessionRound": round_of_three,
     "SessionM1": again(M1_AGAIN),
     "SessionM2": again(M2_AGAIN),
+    "SessionCompatibility": again(M2_AGAIN),
     "SessionM3": again(M3_AGAIN),
     "SessionRequest": again(REQUEST_AGAIN),
     "HOTP": hotp,
@@ -207,6 +208,14 @@ NOT_A_DEVICES = {
     "SealRequest": "a board makes none",
     "AuditEntry": "a device writes it, its owner reads it",
     "AuditFile": "a board writes no files",
+    "ServiceRecord": "a board has no Bluetooth",
+    "ServiceAnswer": "a prover reads it",
+    "AttestationToken": "a backend opens it",
+    "ActuatorCommandsCBOR": "a board has no external actuator",
+    "ActuatorCommandsJSON": "a board has no external actuator",
+    "ActuatorAnswerCBOR": "a board has no external actuator",
+    "ActuatorAnswerJSON": "a board has no external actuator",
+    "ActuatorCommand": "a board has no external actuator",
     "StateString": "an authenticator writes it",
     "StateRecords": "an authenticator writes it",
     "StoreState": "an authenticator writes it",
@@ -214,7 +223,15 @@ NOT_A_DEVICES = {
     "UndoCopy": "an authenticator writes it",
 }
 # What a device does in its whole program only, which other tests run: `holdfast vectors replay --target`, and those of users.
-NOT_ASKED_HERE = {"ActivationMessage", "ActivationAtDevice", "UnlockingAtDevice", "SealQuestion", "Seal"}
+NOT_ASKED_HERE = {
+    "Frames",
+    "RequestNumber",
+    "ActivationMessage",
+    "ActivationAtDevice",
+    "UnlockingAtDevice",
+    "SealQuestion",
+    "Seal",
+}
 FILES = {path.name: json.loads(path.read_text()) for path in sorted((ROOT / "vectors").glob("*.json"))}
 GROUPS = {
     f"{name} group {number} ({group['type']})": group

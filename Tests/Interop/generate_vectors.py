@@ -9,8 +9,12 @@ import sys
 
 from vector_writers import (
     activation_vectors,
+    actuator_vectors,
+    attestation_vectors,
     audit_vectors,
     cose_vectors,
+    discovery_vectors,
+    frame_vectors,
     jose_vectors,
     mac_vectors,
     measurement_vectors,
@@ -43,6 +47,10 @@ def main():
         seal_vectors.seal_file(),
         audit_vectors.audit_file(),
         state_vectors.state_file(),
+        frame_vectors.frames_file(),
+        discovery_vectors.discovery_file(),
+        attestation_vectors.attestation_file(),
+        actuator_vectors.actuator_file(),
     ):
         count = file.write(folder)
         print(f"{file.algorithm}: {file.schema} {count} tests")

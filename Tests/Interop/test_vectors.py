@@ -10,14 +10,35 @@ import pytest
 from holdfast_peer import cose, jose, measurement, session
 from holdfast_peer.keys import PrivateKey
 from holdfast_peer.refusal import Refused
-from vector_writers import activation_vectors, audit_vectors, oath_vectors, schemas, seal_vectors, state_vectors
+from vector_writers import (
+    activation_vectors,
+    actuator_vectors,
+    attestation_vectors,
+    audit_vectors,
+    discovery_vectors,
+    frame_vectors,
+    oath_vectors,
+    schemas,
+    seal_vectors,
+    session_vectors,
+    state_vectors,
+)
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parents[1] / "vectors"
 
 
 # The checks of the areas whose members have the types that their schema says.
-CHECKS = {**activation_vectors.CHECKS, **audit_vectors.CHECKS, **seal_vectors.CHECKS, **state_vectors.CHECKS}
+CHECKS = {
+    **activation_vectors.CHECKS,
+    **actuator_vectors.CHECKS,
+    **attestation_vectors.CHECKS,
+    **audit_vectors.CHECKS,
+    **discovery_vectors.CHECKS,
+    **frame_vectors.CHECKS,
+    **seal_vectors.CHECKS,
+    **state_vectors.CHECKS,
+}
 
 
 def members(kind, fields):
@@ -78,6 +99,8 @@ def replay(group, test):
         assert {k: v.hex() if isinstance(v, bytes) else v for k, v in claims.items()} == test["claims"]
     elif kind == "SessionRound":
         replay_round(test, value)
+    elif kind == "RequestNumber":
+        session_vectors.check_request_number(**{k: v for k, v in test.items() if k not in FRAME})
     elif kind in ("HOTP", "TOTP", "OCRA", "OCRASuite"):
         oath_vectors.check(kind, **{k: oath_vectors.typed(k, v) for k, v in test.items() if k not in FRAME})
     else:
@@ -87,6 +110,7 @@ def replay(group, test):
             "SessionM3": session.parse_message_3,
             "SessionRequest": session.parse_request,
             "SessionReply": session.parse_result,
+            "SessionCompatibility": session.parse_compatibility,
         }[kind]
         parse(value["message"])
 

@@ -110,11 +110,11 @@ public struct AppraisedApp: ~Copyable, Sendable {
   /// be issued for a baseline.
   public let baseline: Digest
   /// The integrity measurement, 32 bytes.
-  let integrity: Secret<32>
+  package let integrity: Secret<32>
   /// The device measurement, of the prover's host, 32 bytes.
-  let device: Secret<32>
+  package let device: Secret<32>
   /// The measurement proof key, 16 bytes.
-  let proofKey: MeasurementProofKey
+  package let proofKey: MeasurementProofKey
 
   /// Creates the app from what an attestation token says of it.
   init(

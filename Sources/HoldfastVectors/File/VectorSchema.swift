@@ -19,13 +19,24 @@ struct VectorSchema {
     case "measurement": ["Measurement", "MeasurementConfiguration", "ReleaseKeys", "Evidence"]
     case "proof": ["Proof"]
     case "measurement_token": ["MeasurementTokenCOSE", "MeasurementTokenJOSE"]
-    case "session": ["SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest", "SessionReply"]
+    case "session":
+      [
+        "SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest", "SessionReply", "SessionCompatibility",
+        "RequestNumber",
+      ]
     case "activation":
       [
         "OneUseCode", "ActivationMessage", "ActivationReply", "ActivationGrant", "Activation", "ActivationAtDevice",
         "Unlocking", "UnlockingAtDevice", "UserSyncResult", "UserStateResult", "HostCodeResult",
       ]
     case "state": ["StateString", "StateRecords", "StoreState", "UndoCode", "UndoCopy"]
+    case "frames": ["Frames"]
+    case "service_discovery": ["ServiceRecord", "ServiceAnswer"]
+    case "attestation_token": ["AttestationToken"]
+    case "actuator":
+      [
+        "ActuatorCommandsCBOR", "ActuatorCommandsJSON", "ActuatorAnswerCBOR", "ActuatorAnswerJSON", "ActuatorCommand",
+      ]
     case "audit": ["AuditEntry", "AuditFile"]
     case "seal": ["SealFields", "SealQuestion", "Seal", "SealRequest"]
     case "oath_hotp": ["HOTP"]

@@ -1,3 +1,5 @@
+import HoldfastDevice
+
 /// A report on replayed files: the counts, each failure, and the reasons for skipped tests.
 package struct Report: Sendable, Equatable {
   /// A test that did not give the expected result.
@@ -167,6 +169,7 @@ extension VectorFile {
     case "MeasurementTokenJOSE": try replay(group, as: TokenVectors<JOSEToken>.self, into: &report)
     case "SessionRound": try replay(group, as: RoundVectors.self, into: &report)
     case "SessionM1": try replay(group, as: ChallengeVectors.self, into: &report)
+    case "SessionCompatibility": try replay(group, as: AnswerVectors.self, into: &report)
     case "SessionM2": try replay(group, as: AnswerVectors.self, into: &report)
     case "SessionM3": try replay(group, as: VerdictVectors.self, into: &report)
     case "SessionRequest": try replay(group, as: RequestVectors.self, into: &report)
@@ -193,6 +196,16 @@ extension VectorFile {
     case "StoreState": try replay(group, as: StoreStateVectors.self, into: &report)
     case "UndoCode": try replay(group, as: UndoCodeVectors.self, into: &report)
     case "UndoCopy": try replay(group, as: UndoCopyVectors.self, into: &report)
+    case "AttestationToken": try replay(group, as: AttestationVectors.self, into: &report)
+    case "ActuatorCommandsCBOR": try replay(group, as: ActuatorCommandsVectors<ActuatorCBOR>.self, into: &report)
+    case "ActuatorCommandsJSON": try replay(group, as: ActuatorCommandsVectors<ActuatorJSON>.self, into: &report)
+    case "ActuatorAnswerCBOR": try replay(group, as: ActuatorAnswerVectors<ActuatorCBOR>.self, into: &report)
+    case "ActuatorAnswerJSON": try replay(group, as: ActuatorAnswerVectors<ActuatorJSON>.self, into: &report)
+    case "ActuatorCommand": try replay(group, as: ActuatorCommandVectors.self, into: &report)
+    case "ServiceRecord": try replay(group, as: ServiceRecordVectors.self, into: &report)
+    case "ServiceAnswer": try replay(group, as: ServiceAnswerVectors.self, into: &report)
+    case "Frames": try replay(group, as: FrameVectors.self, into: &report)
+    case "RequestNumber": try replay(group, as: RequestNumberVectors.self, into: &report)
     case "HOTP": try replay(group, as: CodeVectors<CounterMoment>.self, into: &report)
     case "TOTP": try replay(group, as: CodeVectors<TimeMoment>.self, into: &report)
     case "OCRA": try replay(group, as: OCRAVectors.self, into: &report)

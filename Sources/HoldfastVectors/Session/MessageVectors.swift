@@ -12,8 +12,8 @@ struct ChallengeVectors: ReplayableGroup {
   }
 }
 
-/// The vectors `SessionM2`: proof messages, including the head but without the sealed part. Source: docs/protocol.md,
-/// Session.
+/// The vectors `SessionM2`: proof messages, including the head but without the sealed part; and `SessionCompatibility`: those of
+/// compatibility rounds. Source: docs/protocol.md, Session and Compatibility round.
 struct AnswerVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 

@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
@@ -15,6 +16,7 @@ package struct TargetDevice {
   private var silentCount = 0
 
   private static let patientFailureCount = 9
+  private static let pauseMilliseconds: CInt = 10
   private static let mostSilent = 3
   private static let wholeMilliseconds = Limit.wholeMessage.everywhere
 
@@ -26,15 +28,20 @@ package struct TargetDevice {
   }
 
   /// Returns a challenge (M1) that has not been answered.
+  ///
+  /// A device that has ended the connection after its last answer, or that has no room yet, is asked again until the time is over.
   mutating func challenge() throws(TransportError) -> [UInt8] {
     if let open { return open }
-    do throws(TransportError) {
-      if link == nil { try connect() }
-      return try receiveChallenge()
-    } catch {
-      // The device may have ended the connection after its last answer.
-      try connect()
-      return try receiveChallenge()
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    while true {
+      do throws(TransportError) {
+        if link == nil { try connect() }
+        return try receiveChallenge(by: deadline)
+      } catch {
+        disconnect()
+        guard error == .closed, !deadline.hasPassed else { throw error }
+        _ = poll(nil, 0, Self.pauseMilliseconds)
+      }
     }
   }
 
@@ -78,16 +85,17 @@ package struct TargetDevice {
     (link, open, failureCount) = (nil, nil, 0)
   }
 
-  private mutating func receiveChallenge() throws(TransportError) -> [UInt8] {
+  private mutating func receiveChallenge(by deadline: Deadline) throws(TransportError) -> [UInt8] {
     guard var link else { throw .closed }
-    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     while true {
       let message = try link.receive(by: deadline, wholeWithin: Self.wholeMilliseconds)
-      // Before it, there may be a verdict on a challenge that waited too long.
-      guard (try? Challenge(message.span)) != nil else { continue }
-      self.link = link
-      open = message
-      return message
+      if (try? Challenge(message.span)) != nil {
+        self.link = link
+        open = message
+        return message
+      }
+      // Before a challenge, there may be a verdict on one that waited too long.
+      if let status = try? VerdictMessage(message.span).status, status == .busy { throw .closed }
     }
   }
 }

@@ -59,7 +59,7 @@ private enum TargetGroup {
     let challenge: Challenge
     do throws(EncodingFault) { challenge = try Challenge(m1.span) } catch { throw group.node.fault(.wrongValue) }
     switch group.type {
-    case "SessionM2", "ActivationMessage": self = .messages
+    case "SessionM2", "SessionCompatibility", "ActivationMessage": self = .messages
     case "MeasurementTokenCOSE", "MeasurementTokenJOSE":
       guard try Parties(group.node).is(challenge) else {
         self = .skipped(Self.otherKey)

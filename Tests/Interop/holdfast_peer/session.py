@@ -120,6 +120,16 @@ def parse_message_2(data):
     }
 
 
+def parse_compatibility(data):
+    """The fields of the M2 of a compatibility round."""
+    _, nonce, encoding, token, imp, dmp, command = _message(data, 7, 12)
+    require(not _bytes(nonce, 16)[0] & 0x80, "SessionNonce")
+    require(_uint(encoding) in (REFERENCE, COSE, JOSE), "WrongEncoding")
+    _bytes(token, 16) if encoding == REFERENCE else _bytes(token, most=LARGEST_TOKEN)
+    proofs = [None if value is None else _bytes(value, 32) for value in (imp, dmp)]
+    return {"nonce": nonce, "encoding": encoding, "token": token, "proofs": proofs, "command": _text(command, 32)}
+
+
 def request(command, parameters=None, otp=None, seal=None, number=None):
     """The deterministic CBOR of a request; `otp` and `seal` are pairs of user and code."""
     fields = {1: command}
@@ -148,6 +158,18 @@ def parse_request(data):
     if 5 in fields:
         result["number"] = _uint(fields[5])
     return result
+
+
+WINDOW = 64
+
+
+def check_number(number, accepted, expires, floor):
+    """Refuses a request's number that a device has accepted with the same token, or that is too low to tell. `accepted` are all
+    that it accepted, in any order; nothing counts once the clock floor has reached the token's `exp`."""
+    if not accepted or expires <= floor:
+        return
+    require(number + WINDOW >= max(accepted), "BelowWindow")
+    require(number not in accepted, "Repetition")
 
 
 # M3

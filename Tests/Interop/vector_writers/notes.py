@@ -52,6 +52,12 @@ NOTES = {
     "WrongPolicy": (_MISSING, "A measurement policy with no bit, or with one that is not defined."),
     "WrongMessage": (_MISSING, "Another message number."),
     "WrongEncoding": (_MISSING, "An encoding of the token that is not defined."),
+    "Repetition": (_AUTH, "A request's number that was accepted before."),
+    "BelowWindow": (
+        _AUTH,
+        "A request's number so far below the highest one that a device cannot tell whether it was accepted.",
+    ),
+    "SessionNonce": (_MISSING, "A nonce of a session in a compatibility round: its first bit is set."),
     "ComponentId": (_MISSING, "A component id that is empty or not ASCII."),
     "DuplicateId": (_MISSING, "A component id occurs twice in a list."),
     "UnsortedIds": (_MISSING, "Component ids are not in the order of their bytes."),
@@ -69,7 +75,7 @@ NOTES = {
     "MissingClaim": (_MISSING, "A required claim is absent."),
     "UnknownClaim": (_MISSING, "A claim that is not defined."),
     "IssuedAtNotBeforeExpiry": (_MISSING, "The token was issued at or after its expiry."),
-    "WrongAudience": (_AUTH, "A token for another device."),
+    "WrongAudience": (_AUTH, "A token for another device, or for another backend."),
     # cryptography
     "Unsigned": (_AUTH, "A token that nobody signed."),
     "WrongAlgorithm": (_AUTH, "An algorithm other than the one the key is for."),
@@ -133,6 +139,18 @@ NOTES = {
     "Checksum": (_MALFORMED, "Bytes whose hash is not the one behind them: a typing error, or damage."),
     "MissingSecret": (_MISSING, "A record without a secret that no change or import has erased."),
     "UnsortedRecords": (_MISSING, "Records that are not in order of user and index, or one of them twice."),
+    # actuators
+    "DuplicateCommand": (_MISSING, "A command that occurs twice."),
+    # attestation tokens
+    "WrongIssuer": (_AUTH, "A token of another service."),
+    "NotYetValid": (_AUTH, "A token that is issued in the future, or not before it expires."),
+    "Expired": (_AUTH, "A token that has expired."),
+    "AnotherDevice": (_AUTH, "A token for another device, another key of it, or other data."),
+    # service discovery
+    "WrongRecord": (_MISSING, "A record of something else."),
+    "NoPort": (_MISSING, "No record of a Holdfast device with a port at which a prover may connect."),
+    # frames
+    "EmptyFrame": (_MALFORMED, "An empty frame where there is no line."),
 }
 
 _OF_BUG_TYPES = {
@@ -152,6 +170,12 @@ _OF_FLAGS = {
     "Unsigned": "policy",
     "MacNotAccepted": "policy",
     "ExpiredCode": "policy",
+    "Repetition": "policy",
+    "BelowWindow": "policy",
+    "WrongIssuer": "policy",
+    "NotYetValid": "policy",
+    "Expired": "policy",
+    "AnotherDevice": "policy",
 }
 
 

@@ -110,6 +110,12 @@ EXCHANGED = {
     "hostSecret": hex_of(32),
 }
 
+PORTS = {
+    "type": "array",
+    "items": {"type": "array", "items": [{"enum": ["l2cap", "rfcomm"]}, UINT], "minItems": 2, "maxItems": 2},
+    "minItems": 1,
+}
+
 # what a valid request for a seal contains
 ASKED = {
     "device": hex_of(16),
@@ -188,6 +194,12 @@ FILES = {
         "SessionM3": MESSAGE,
         "SessionRequest": MESSAGE,
         "SessionReply": MESSAGE,
+        "SessionCompatibility": MESSAGE,
+        "RequestNumber": (
+            {},
+            {"accepted": {"type": "array", "items": UINT}, "number": UINT, "expires": UINT, "clockFloor": UINT},
+            (),
+        ),
     },
     "state": {
         "StateString": ({}, {"passphrase": TEXT, "line": HEX, "plaintext": HEX}, ("plaintext",)),
@@ -195,6 +207,63 @@ FILES = {
         "StoreState": ({}, {"store": HEX}, ()),
         "UndoCode": ({}, {"code": TEXT, "secret": hex_of(16)}, ("secret",)),
         "UndoCopy": ({}, {"code": TEXT, "record": HEX, "copy": HEX, "contents": HEX}, ("contents",)),
+    },
+    "actuator": {
+        "ActuatorCommandsCBOR": MESSAGE,
+        "ActuatorCommandsJSON": MESSAGE,
+        "ActuatorAnswerCBOR": MESSAGE,
+        "ActuatorAnswerJSON": MESSAGE,
+        "ActuatorCommand": (
+            {},
+            {
+                "sequence": UINT,
+                "command": TEXT,
+                "parameters": TEXTS,
+                "user": nullable(TEXT),
+                "subject": TEXT,
+                "cbor": HEX,
+                "json": HEX,
+            },
+            (),
+        ),
+    },
+    "attestation_token": {
+        "AttestationToken": (
+            {
+                "backendPrivateKey": hex_of(32),
+                "signatureAlgorithm": {"enum": ["ES256", "HS256"]},
+                "signatureKey": HEX,
+                "issuer": TEXT,
+                "audience": TEXT,
+                "deviceId": hex_of(16),
+                "devicePublicKey": hex_of(65),
+                "now": UINT,
+            },
+            {
+                "token": HEX,
+                "subject": TEXT,
+                "version": nullable({"type": "array", "items": UINT, "minItems": 3, "maxItems": 3}),
+                "integrity": hex_of(32),
+                "device": hex_of(32),
+                "proofKey": hex_of(16),
+            },
+            ("subject", "version", "integrity", "device", "proofKey"),
+        )
+    },
+    "service_discovery": {
+        "ServiceRecord": (
+            {},
+            {"transport": {"enum": ["l2cap", "rfcomm"]}, "number": UINT, "name": TEXT, "record": HEX},
+            (),
+        ),
+        "ServiceAnswer": ({}, {"answer": HEX, "ports": PORTS}, ("ports",)),
+    },
+    "frames": {
+        "Frames": (
+            {"isLine": BOOLEAN},
+            {"stream": HEX, "messages": {"type": "array", "items": HEX}},
+            ("messages",),
+        )
     },
     "audit": {"AuditEntry": ({}, {"entry": HEX}, ()), "AuditFile": ({}, {"file": HEX}, ())},
     "seal": {

@@ -18,6 +18,8 @@ def session_file():
         "session_schema_v1.json",
         [
             "SessionRound: one round with every intermediate value. SessionM1, SessionM2, SessionM3, SessionRequest and SessionReply: one message.",
+            "SessionCompatibility: the M2 of a compatibility round.",
+            "RequestNumber: whether a number is new to a device that accepted others with the same token, one after the other.",
             "SessionM2 covers the head within the message; SessionRequest is the plaintext of its sealed part, SessionReply that of M3's.",
         ],
         NOTES,
@@ -29,9 +31,71 @@ def session_file():
         ("SessionM3", session.parse_message_3, _message_3),
         ("SessionRequest", session.parse_request, _request),
         ("SessionReply", session.parse_result, _reply),
+        ("SessionCompatibility", session.parse_compatibility, _compatibility),
     ):
         write(Messages(file.group(kind, lambda message, parse=parse: parse(message))))
+    _request_numbers(file.group("RequestNumber", check_request_number))
     return file
+
+
+def check_request_number(*, accepted, number, expires, clockFloor):
+    for index, earlier in enumerate(accepted):
+        session.check_number(earlier, accepted[:index], expires, 0)
+    session.check_number(number, accepted, expires, clockFloor)
+
+
+def _request_numbers(group):
+    base = 1790000100000000
+
+    def numbers(accepted, number, expires=1790003600, floor=1790000000):
+        return {"accepted": list(accepted), "number": number, "expires": expires, "clockFloor": floor}
+
+    def valid(comment, accepted, number, flags=("Normal",), **changes):
+        group.valid(comment, flags, **numbers(accepted, number, **changes))
+
+    def invalid(comment, flag, accepted, number, **changes):
+        group.invalid(comment, flag, **numbers(accepted, number, **changes))
+
+    rising = list(range(base, base + 65))
+    gaps = [base, base + 2, base + 64]
+    valid("the first", [], base)
+    valid("the first, 0", [], 0, ("Boundary",))
+    valid("the next", [base], base + 1)
+    valid("a much higher one", [base], LARGEST, ("Boundary",))
+    for below in (1, 2, 63, 64):
+        valid(f"{below} below the only one", [base], base - below, ("Boundary",))
+    valid("in a gap", gaps, base + 1)
+    valid("the lowest of the window", [base + 1, base + 64], base, ("Boundary",))
+    valid("below, after one that came late", [base + 10, base + 5], base + 4)
+    valid("above all 65", rising, base + 65)
+    for step in (1, 63, 64, 65, 128):
+        valid(f"just below the highest, after a step of {step}", [base, base + step, base + step + 2], base + step + 1)
+    valid("a used one, after the token's end", [base], base, expires=1790003600, floor=1790003600)
+    valid("one below the window, after the token's end", [base], 0, expires=5, floor=6)
+    valid("64 below 2^53 - 1", [LARGEST], LARGEST - 64, ("Boundary",))
+    invalid("the only one again", "Repetition", [base], base)
+    invalid("0 again", "Repetition", [0], 0)
+    invalid("2^53 - 1 again", "Repetition", [LARGEST], LARGEST)
+    for below in (65, 66, 128, 1000, base):
+        invalid(f"{below} below the only one", "BelowWindow", [base], base - below)
+    for accepted, name in ((gaps, "with gaps"), (rising, "without gaps")):
+        for index in {0, 1, len(accepted) // 2, len(accepted) - 1}:
+            invalid(f"number {index} of {len(accepted)} {name} again", "Repetition", accepted, accepted[index])
+    invalid("below 65 without gaps", "BelowWindow", rising, base - 1)
+    invalid("one that came late again", "Repetition", [base + 10, base + 5], base + 5)
+    invalid("the highest again, after one that came late", "Repetition", [base + 10, base + 5], base + 10)
+    for step in (1, 2, 63, 64):
+        invalid(f"the first again, after a step of {step}", "Repetition", [base, base + step], base)
+    for step in (65, 66, 127, 128, 129, 2**32):
+        invalid(f"the first again, after a step of {step}", "BelowWindow", [base, base + step], base)
+    for step in (65, 128):
+        invalid(
+            f"64 below, used before a step of {step}",
+            "Repetition",
+            [base, base + step - 64, base + step],
+            base + step - 64,
+        )
+    invalid("the only one again, a second before the token's end", "Repetition", [base], base, floor=1790003599)
 
 
 # Rounds
@@ -441,6 +505,48 @@ def _message_2(messages):
         "NonMinimalInteger",
         encode([random, 1, Encoded(head(cbor.BYTES, 16, 1) + token)]),
     )
+
+
+def _compatibility(messages):
+    nonce, token = b"\x7f" + pin("compatibility nonce", 15), pin("compatibility token", 16)
+    imp, dmp = pin("compatibility imp", 32), pin("compatibility dmp", 32)
+    items = [12, nonce, session.REFERENCE, token, imp, dmp, "unlock"]
+
+    def valid(comment, index, value, flags=("Normal",)):
+        messages.valid(comment, encode([*items[:index], value, *items[index + 1 :]]), flags)
+
+    messages.valid("usual message", encode(items))
+    valid("without IMP", 4, None)
+    valid("without DMP", 5, None)
+    messages.valid("without either proof", encode([*items[:4], None, None, "unlock"]))
+    valid("nonce of zeros", 1, bytes(16), ("Boundary",))
+    valid("nonce with every bit but the first", 1, b"\x7f" + b"\xff" * 15, ("Boundary",))
+    valid("command empty", 6, "", ("Boundary",))
+    valid("command of 32 bytes", 6, "\u00fc" * 16, ("Boundary",))
+    for encoding, name in ((session.COSE, "COSE"), (session.JOSE, "JOSE")):
+        for size in (0, 3072):
+            whole = [12, nonce, encoding, pin("compatibility token", size), imp, dmp, "unlock"]
+            messages.valid(f"{name} token of {size} bytes", encode(whole), ("Boundary",))
+    messages.array_faults(items)
+    messages.byte_string(items, 1, "nonce", (0, 15, 17, 32))
+    for first in (0x80, 0xFF):
+        messages.changed(items, 1, f"nonce whose first byte is {first}", "SessionNonce", bytes([first]) + nonce[1:])
+    messages.number(items, 2, "encoding")
+    for encoding in (3, 255, LARGEST):
+        messages.changed(items, 2, f"encoding {encoding}", "WrongEncoding", encoding)
+    messages.byte_string(items, 3, "token", (0, 15, 17))
+    for encoding, name in ((session.COSE, "COSE"), (session.JOSE, "JOSE")):
+        long = [12, nonce, encoding, pin("compatibility token", 3073), imp, dmp, "unlock"]
+        messages.invalid(f"{name} token of 3073 bytes", "TooLarge", encode(long))
+    messages.byte_string(items, 4, "IMP", (0, 31, 33), nullable=True)
+    messages.byte_string(items, 5, "DMP", (0, 31, 33), nullable=True)
+    messages.changed(items, 6, "command of 33 bytes", "TextTooLong", "c" * 33)
+    for comment, value in (("as bytes", b"unlock"), ("null", None), ("as a request", {1: "unlock"})):
+        messages.changed(items, 6, f"command {comment}", "WrongType", value)
+    messages.changed(items, 6, "command not UTF-8", "NotUtf8", Encoded(b"\x62\xc3\x28"))
+    messages.invalid("a sealed request behind it", "WrongCount", encode([*items, pin("m2 sealed", 27)]))
+    session_nonce = session.proof_nonce(pin("compatibility transcript", 32))
+    messages.changed(items, 1, "nonce of a session", "SessionNonce", session_nonce)
 
 
 def _message_3(messages):
