@@ -6,7 +6,7 @@ import re
 import tempfile
 
 import pytest
-from devices import LinuxDevice, served
+from devices import BUSY, LinuxDevice, served
 from holdfast_peer import session, transport
 from holdfast_peer.device import Device
 from holdfast_peer.keys import PrivateKey
@@ -120,3 +120,27 @@ def test_a_device_that_closes_instead_of_answering_ends_the_replay(holdfast, pla
         transport.connect_when_ready(path).close()
         done, counts = replay(LinuxDevice(holdfast, place).command_line, f"unix:{path}", SESSION)
         assert done.returncode == 69 and counts is None, done.stdout
+
+
+def test_a_device_without_room_is_asked_again(holdfast, place):
+    path = str(place / "busy.socket")
+    sound, turned_away = Unsound(lambda status, m3: m3), []
+
+    def serve(peer):
+        if len(turned_away) < 5:
+            turned_away.append(peer)
+            peer.send(BUSY)
+        else:
+            sound.serve(peer)
+
+    with ScriptedDevice(sound.model, path, serve):
+        done, counts = replay(LinuxDevice(holdfast, place).command_line, f"unix:{path}", SESSION)
+        assert counts and counts[0] > 400, done.stdout + done.stderr
+        # The model knows no compatibility rounds: it finds the valid ones malformed, too.
+        failed = [line for line in done.stdout.splitlines() if line.startswith(b"FAILED")]
+        assert len(failed) == counts[1] == len(valid_tests("SessionCompatibility"))
+
+
+def valid_tests(kind):
+    groups = json.loads(SESSION.read_text())["testGroups"]
+    return [test for group in groups if group["type"] == kind for test in group["tests"] if test["result"] == "valid"]

@@ -41,7 +41,7 @@ def _header(part, **required):
 
 def _decrypt(token, backend):
     require(len(token) <= LARGEST_TOKEN, "TooLarge")
-    encoded, wrapped, iv, ciphertext, tag = jose._parts(token, 5)
+    encoded, wrapped, iv, ciphertext, tag = jose.split_parts(token, 5)
     header = _header(encoded, alg="ECDH-ES", enc="A256GCM")
     require(header.get("cty", "JWT") == "JWT", "WrongTyp")
     require(header.get("kid", "backend") == "backend", "WrongKeyId")
@@ -57,7 +57,7 @@ def _decrypt(token, backend):
 
 
 def _payload(signed, algorithm, key):
-    encoded, payload, signature = jose._parts(signed, 3)
+    encoded, payload, signature = jose.split_parts(signed, 3)
     header = _header(encoded, alg=algorithm, typ="holdfast-at+jwt")
     data, signature = base64strict.url_decode(payload), base64strict.url_decode(signature)
     text = f"{encoded}.{payload}".encode()

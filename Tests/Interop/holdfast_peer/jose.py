@@ -93,7 +93,7 @@ def seal(claims, issuer, device_point, ephemeral, iv):
     return encrypt(sign(payload, issuer), device_point, ephemeral, iv)
 
 
-def _parts(data, count):
+def split_parts(data, count):
     try:
         parts = data.decode("ascii").split(".")
     except UnicodeDecodeError:
@@ -122,7 +122,7 @@ def open_token(token, device, issuers, device_id):
 
 
 def _decrypt(token, device):
-    encoded_header, encrypted_key, iv, ciphertext, tag = _parts(token, 5)
+    encoded_header, encrypted_key, iv, ciphertext, tag = split_parts(token, 5)
     header = _header(encoded_header, ENCRYPTED_MEMBERS, OPTIONAL_MEMBERS)
     require(header["alg"] in (DIRECT, WRAPPED) and header["enc"] == "A256GCM", "WrongAlgorithm")
     require(header["cty"] == "JWT", "WrongTyp")
@@ -145,7 +145,7 @@ def _decrypt(token, device):
 
 
 def _verified_payload(plaintext, issuers):
-    encoded_header, payload, signature = _parts(plaintext, 3)
+    encoded_header, payload, signature = split_parts(plaintext, 3)
     header = _header(encoded_header, SIGNED_MEMBERS, set())
     require(header["alg"] == "ES256", "WrongAlgorithm")
     require(header["typ"] == "holdfast-mt+jwt", "WrongTyp")
