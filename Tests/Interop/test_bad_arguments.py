@@ -13,6 +13,7 @@ LINES = "one\ntwo\rthree"
 PROVE = ["prove", "--connect", "unix:{socket}", "--state", "{base}/P"]
 STATUS = [*PROVE, "--command", "status"]
 ENROLL = ["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", "{case}/new"]
+ATTACK = ["attack", "unix:{socket}", "--state", "{base}/P"]
 APPROVE = ["service", "approve", "--dir", "{S}", "--subject", "app", "--version", "1.2.3"]
 MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/out"]
 LATENCY = ["bench", "latency", "--connect", "unix:{socket}", "--state", "{base}/P"]
@@ -31,6 +32,22 @@ USAGE_ERRORS = {
     "unknown verb of device": ["device", "frobnicate"],
     "empty verb": [""],
     "no command": PROVE,
+    "attack without an endpoint": ["attack", "--state", "{base}/P"],
+    "attack without a state folder": ["attack", "unix:{socket}"],
+    "attack on a device as an impostor": [
+        "attack",
+        "unix:{socket}",
+        "--listen",
+        "unix:{case}/i",
+        "--state",
+        "{base}/P",
+    ],
+    "attack that there is not": [*ATTACK, "--only", ESCAPE],
+    "attack with nothing left": [*ATTACK, "--only", "replay", "--skip", "replay"],
+    "attack with a password as an argument": [*ATTACK, "--user", "alice", "--otp", "123456"],
+    "attack with a 33 byte command": [*ATTACK, "--command", "c" * 33],
+    "an impostor for no connection": ["attack", "--listen", "unix:{case}/i", "--connections", "0"],
+    "an impostor with a user": ["attack", "--listen", "unix:{case}/i", "--user", "alice", "--otp", "-"],
     "empty command": [*PROVE, "--command", ""],
     "33 byte command": [*PROVE, "--command", "c" * 33],
     "proof-keys with two files": ["proof-keys", "--new", "a", "--c", "b"],

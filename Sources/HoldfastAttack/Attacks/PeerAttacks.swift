@@ -61,7 +61,8 @@ extension Attack {
       return try adversary.serves(besides: 0)
     },
     Attack(
-      LateAnswer.attackID, "An honest M2 is sent 31 seconds after its challenge.", due: text(of: [.challengeExpired])
+      LateAnswer.attackID, "An honest M2 is sent 31 seconds after its challenge, on a line 36.",
+      due: text(of: [.challengeExpired])
     ) { (adversary) throws(AttackFault) in
       let late: LateAnswer
       if let waiting = adversary.waiting { late = waiting } else { late = try adversary.prepareLateAnswer() }
@@ -146,7 +147,7 @@ extension Adversary {
   /// Makes an honest M2 that will be sent too late.
   mutating func prepareLateAnswer() throws(AttackFault) -> LateAnswer {
     let line = try connect()
-    return LateAnswer(line: line, message: try draft(on: line).message)
+    return LateAnswer(line: line, message: try draft(on: line).message, isOnLine: isLine)
   }
 }
 
@@ -155,16 +156,25 @@ struct LateAnswer {
   static let attackID = "late-answer"
   /// The time after which it is sent. A device waits for 30 seconds.
   private static let waitMilliseconds = 31_000
+  /// The same on a line: the clock of an emulated board is some percent slow.
+  private static let lineWaitMilliseconds = 36_000
 
   private let line: Line
   private let message: [UInt8]
-  private let due = Deadline(afterMilliseconds: waitMilliseconds)
+  private let due: Deadline
 
-  init(line: Line, message: [UInt8]) { (self.line, self.message) = (line, message) }
+  init(line: Line, message: [UInt8], isOnLine: Bool) {
+    (self.line, self.message) = (line, message)
+    due = Deadline(afterMilliseconds: isOnLine ? Self.lineWaitMilliseconds : Self.waitMilliseconds)
+  }
 
-  /// Sends the answer when it is time, and judges what follows. The device may have said before that the challenge expired.
+  /// Sends the answer when it is time, or once the device has said that the challenge expired, and judges what follows.
+  ///
+  /// It reads what comes meanwhile, since a board discards what nobody reads.
   func send(by answerMilliseconds: Int) -> Finding {
-    _ = poll(nil, 0, CInt(clamping: due.remainingMilliseconds))
+    while !due.hasPassed, case .message(let bytes) = line.receive(by: due) {
+      if Reply(.message(bytes)) == .verdict(.challengeExpired, .absent) { break }
+    }
     let deadline = Deadline(afterMilliseconds: answerMilliseconds)
     var reply = Reply(line.exchange(message, by: deadline))
     // Its challenge was replaced, or is about to be.

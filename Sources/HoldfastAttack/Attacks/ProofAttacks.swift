@@ -29,7 +29,7 @@ extension Attack {
       $0.head[3] ^= 1
     },
     Attack(
-      "no-integrity-proof", "A command that needs the integrity proof is sent without it.",
+      "no-integrity-proof", "A command that needs the integrity proof (--guarded) is sent without it.",
       refused: [.factorMissing, .commandRefused]
     ) { (adversary, line) throws(AttackFault) -> Draft in
       var draft = try adversary.draft(on: line, request: adversary.request(adversary.options.guarded))

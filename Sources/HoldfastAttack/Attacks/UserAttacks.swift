@@ -4,7 +4,7 @@ import HoldfastCore
 extension Attack {
   static let users: [Attack] = [
     Attack(
-      "no-password", "A command that needs a one-time password is sent without one.",
+      "no-password", "A command that needs a one-time password (--otp-command) is sent without one.",
       refused: [.factorMissing, .commandRefused], .user
     ) { (adversary, line) throws(AttackFault) -> Draft in
       try adversary.draft(on: line, request: adversary.request(adversary.options.passwordCommand))

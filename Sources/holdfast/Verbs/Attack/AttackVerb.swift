@@ -26,7 +26,7 @@ struct AttackVerb: Verb {
       """,
     examples: [
       "holdfast attack unix:/run/lock.sock --state phone",
-      "holdfast attack tty:/dev/ttyACM0 --state phone --service service --junit board.xml",
+      "holdfast attack tty:/dev/ttyACM0 --state phone --service service --junit b.xml",
       """
       holdfast attack unix:/run/lock.sock --state phone --destructive \\
       --user alice --otp - --otp-command configure
@@ -234,6 +234,8 @@ extension AttackVerb {
       throw Failure(
         .usage, "there is no attack '\(id)'", hint: "the attacks: \(items.map(\.id).joined(separator: ", "))")
     }
-    return items.filter { (only.isEmpty || only.contains($0.id)) && !skip.contains($0.id) }.map(\.item)
+    let chosen = items.filter { (only.isEmpty || only.contains($0.id)) && !skip.contains($0.id) }
+    guard !chosen.isEmpty else { throw Failure(.usage, "--skip leaves no attack") }
+    return chosen.map(\.item)
   }
 }
