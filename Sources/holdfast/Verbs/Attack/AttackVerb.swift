@@ -26,7 +26,10 @@ struct AttackVerb: Verb {
       """,
     examples: [
       "holdfast attack unix:/run/lock.sock --state phone",
-      "holdfast attack tty:/dev/ttyACM0 --state phone --service service --junit b.xml",
+      """
+      holdfast attack tty:/dev/ttyACM0 --state phone --service service \\
+      --junit board.xml
+      """,
       """
       holdfast attack unix:/run/lock.sock --state phone --destructive \\
       --user alice --otp - --otp-command configure
