@@ -338,6 +338,7 @@ def test_a_prover_that_repeats_its_random_bytes_is_unsound(scene, monkeypatch):
 
 def test_a_peer_that_says_nothing_is_not_judged(scene):
     with impostor(scene, "--only", "forged-seal") as (endpoint, finish):
-        transport.connect_when_ready(endpoint.removeprefix("unix:")).close()
+        with transport.connect_when_ready(endpoint.removeprefix("unix:")) as connection:
+            connection.receive()
         status, results = finish()
     assert (status, [each["judgement"] for each in results]) == (SOUND, ["not tried"])

@@ -17,6 +17,7 @@ extension Adversary {
     if !isLine, attacks.contains(where: { $0.id == LateAnswer.attackID }) { waiting = try? prepareLateAnswer() }
     for (index, attack) in attacks.enumerated() {
       var stopwatch = Stopwatch()
+      hasSeenRepetition = false
       var (judgement, observed) = judge(attack)
       let isControlled =
         !isLine || index % Self.lineControlInterval == Self.lineControlInterval - 1 || index == attacks.count - 1

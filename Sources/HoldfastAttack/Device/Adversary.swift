@@ -54,8 +54,8 @@ package struct Adversary: ~Copyable {
   private var nextNumber: UInt64
   /// The challenges that were answered.
   private var answered: Set<Nonce> = []
-  /// A challenge that came again after it had been answered.
-  private(set) var hasSeenRepetition = false
+  /// Whether a challenge came again, after it had been answered, since this was last set to false.
+  var hasSeenRepetition = false
   /// The device's time in its last challenge.
   private(set) var deviceTime: UInt64?
   private var silenceCount = 0
