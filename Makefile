@@ -54,7 +54,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -255,8 +255,13 @@ soak-bluetooth: build ## Prove over Low Energy between hosts that boot twenty ti
 	@Tests/install-packages $(GUEST_PACKAGES)
 	@/usr/bin/python3 Tests/BluetoothLab/low_energy_runs.py --holdfast .build/release/holdfast --runs 20
 
-fuzz: packages ## Fuzz a small device through its serial line and through its flash, for half a minute each.
-	@Tests/Fuzz/run 30
+# TIME is shared by all targets, and TARGETS="cbor json" chooses some.
+TARGETS =
+fuzz: packages database-packages ## Fuzz every reader of outside bytes, for TIME seconds altogether; TARGETS="cbor json" chooses some.
+	@Tests/Fuzz/fuzz.py run --seconds $(TIME) $(TARGETS)
+
+fuzz-coverage: packages database-packages ## Replay the fuzzer's corpora, and count the lines of the core and of all readers that they reach.
+	@Tests/Fuzz/fuzz.py coverage $(TARGETS)
 
 model: ## Check the models of ledger and session, and that each rule which is broken on purpose is found.
 	@Tests/install-packages $(MODEL_PACKAGES) || exit 69
@@ -296,4 +301,4 @@ database-packages: # Install what only HoldfastDatabase needs.
 	@Tests/install-packages $(DATABASE_PACKAGES)
 
 clean: ## Remove the build results.
-	@rm -rf .build .build-bench .build-embedded .build-examples .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl
+	@rm -rf .build .build-bench .build-fuzz .build-fuzz-coverage .build-embedded .build-examples .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl

@@ -15,6 +15,9 @@ let strict: [SwiftSetting] = [
 // specialise generic code of the core, and Swift 6.3 has miscompiled spans over inline storage in release builds only.
 let tests = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
+// The fuzzer calls one function from one thread, so globals need no isolation.
+let fuzzed: [SwiftSetting] = [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]
+
 let service = TargetDependencyCondition.when(traits: ["Service"])
 
 let package = Package(
@@ -380,6 +383,18 @@ let package = Package(
     .target(
       name: "TestPostgreSQL", dependencies: ["HoldfastLinux", "TestSupport"], path: "Tests/TestPostgreSQL",
       swiftSettings: strict),
+    // The readers of outside bytes, as functions for the fuzzer (`make fuzz`), and the replay of its corpora.
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "HoldfastAuthenticator", "HoldfastCarrier", "HoldfastCore", "HoldfastDevice", "HoldfastFirmware",
+        "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
+        "HoldfastOpenSSL", "HoldfastProver", "HoldfastQRCode", "HoldfastReplay", "HoldfastSDK", "HoldfastService",
+        "HoldfastTransport", "HoldfastVault", "HoldfastVectors", "TestSupport",
+      ],
+      path: "Tests/Fuzz/Targets", swiftSettings: fuzzed),
+    .testTarget(
+      name: "FuzzCorpusTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: tests),
     .target(name: "CPowerCut", path: "Tests/CPowerCut"),
     .target(name: "CReadOnlyDisk", path: "Tests/CReadOnlyDisk"),
     .target(
@@ -422,19 +437,12 @@ let package = Package(
 
 // Only for `make fuzz`: libFuzzer contains the main function, and would replace that of every other program.
 if Context.environment["HOLDFAST_FUZZ"] != nil {
-  let fuzzed = [
-    "CBarrier", "CHost", "HoldfastCore", "HoldfastLinux", "HoldfastFirmware", "COpenSSL", "COpenSSLStart",
-    "HoldfastOpenSSL", "TestSupport",
-  ]
   (package.products, package.dependencies) = ([], [])
-  package.targets.removeAll { !fuzzed.contains($0.name) }
-  package.targets.append(.target(name: "Fuzzing", path: "Tests/Fuzz/Support", swiftSettings: strict))
-  // libFuzzer calls one function from one thread, so globals need no isolation.
-  let settings: [SwiftSetting] = [.swiftLanguageMode(.v5), .unsafeFlags(["-parse-as-library"])]
-  for (name, folder) in [("FuzzLine", "Line"), ("FuzzFlash", "Flash")] {
-    package.targets.append(
-      .executableTarget(
-        name: name, dependencies: ["Fuzzing", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL", "TestSupport"],
-        path: "Tests/Fuzz/\(folder)", swiftSettings: settings))
+  package.targets.removeAll { target in
+    target.type == .test || target.type == .executable || target.type == .plugin && target.name != "VersionPlugin"
   }
+  package.targets.append(
+    .executableTarget(
+      name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Fuzzer",
+      swiftSettings: fuzzed + [.unsafeFlags(["-parse-as-library"])]))
 }

@@ -2,18 +2,18 @@ import HoldfastFormats
 import HoldfastOnline
 
 /// The answers of a service, as far as a carrier reads them. Members that it does not know are ignored.
-enum ServiceAnswers {
+package enum ServiceAnswers {
   /// The longest attestation token, in bytes.
   static let maximumAttestationByteCount = 32_768
 
   /// An answer to a request for a token.
-  enum Issuance {
+  package enum Issuance {
     case issued(OnlineToken)
     case waits(OnlineRequest, seconds: UInt64)
   }
 
   /// The state of a request that waits for its decision.
-  enum Decision {
+  package enum Decision {
     case waits(seconds: UInt64)
     /// The token can be collected, perhaps once more.
     case approved
@@ -22,7 +22,7 @@ enum ServiceAnswers {
   }
 
   /// Reads the answer to evidence: the attestation token, a compact JWE; nil if it is not one.
-  static func attestation(_ answer: HTTPAnswer) -> String? {
+  package static func attestation(_ answer: HTTPAnswer) -> String? {
     guard answer.status == 200, let value = object(answer), let token = value["attestation"]?.text,
       (1...maximumAttestationByteCount).contains(token.utf8.count), value["expires"]?.number != nil,
       let code = value["arc"]?.text, isIdentifier(code)
@@ -33,7 +33,7 @@ enum ServiceAnswers {
   }
 
   /// Reads the answer to a request for a token; nil if it is not one.
-  static func issuance(_ answer: HTTPAnswer, from service: ServiceAddress) -> Issuance? {
+  package static func issuance(_ answer: HTTPAnswer, from service: ServiceAddress) -> Issuance? {
     guard let value = object(answer) else { return nil }
     switch answer.status {
     case 201: return OnlineToken(value, from: service).map { .issued($0) }
@@ -47,7 +47,7 @@ enum ServiceAnswers {
   }
 
   /// Reads the answer to a question about a request; nil if it is not one.
-  static func decision(_ answer: HTTPAnswer, on request: OnlineRequest) -> Decision? {
+  package static func decision(_ answer: HTTPAnswer, on request: OnlineRequest) -> Decision? {
     guard answer.status == 200, let value = object(answer), value["request"]?.text == request.id else { return nil }
     let reason = value["reason"]
     guard reason == nil || reason == .null || reason?.text != nil else { return nil }
@@ -63,7 +63,9 @@ enum ServiceAnswers {
   /// Reads the problem that an answer with an error describes; nil if it describes none.
   ///
   /// Source: RFC 9457 §3.
-  static func problem(_ answer: HTTPAnswer, kind: CarrierFailure.Kind, service: ServiceAddress) -> CarrierFailure? {
+  package static func problem(_ answer: HTTPAnswer, kind: CarrierFailure.Kind, service: ServiceAddress)
+    -> CarrierFailure?
+  {
     guard answer.hasType("application/problem+json"),
       let value = try? JSONValue(parsing: answer.body, byteLimit: HTTPAnswer.maximumByteCount, otherNumbers: .asText),
       value.members != nil, value["status"] == nil || value["status"]?.number == answer.status
@@ -92,7 +94,7 @@ enum ServiceAnswers {
   }
 
   /// Reads the answer to a call: an object, or a text of ASCII without control characters; nil for anything else.
-  static func value(_ answer: HTTPAnswer, of operation: ServiceOperation) -> JSONValue? {
+  package static func value(_ answer: HTTPAnswer, of operation: ServiceOperation) -> JSONValue? {
     guard answer.status == 200, answer.hasType(operation.answerType) else { return nil }
     if operation.answerType == "application/json" { return object(answer, byteLimit: operation.answerByteLimit) }
     guard !answer.body.isEmpty, answer.body.allSatisfy({ (0x21...0x7e).contains($0) }) else { return nil }

@@ -260,11 +260,11 @@ package struct SlotHead {
 }
 
 /// A transaction in flash: a head, its bytes padded to whole words, and a checksum.
-struct Transaction {
+package struct Transaction {
   private let byteCount: Int
   private let start: Int
   /// The offset after the checksum.
-  let end: Int
+  package let end: Int
 
   enum State {
     case counts
@@ -276,7 +276,7 @@ struct Transaction {
   var body: Range<Int> { start + 4..<start + 4 + byteCount }
 
   /// Reads the head at `start`; nil if it is not a head, or if the transaction would reach beyond the slot.
-  init?<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at start: Int, in slotEnd: Int) {
+  package init?<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at start: Int, in slotEnd: Int) {
     let head = flash.word(at: start)
     byteCount = Int(head & 0xffff)
     self.start = start
@@ -291,7 +291,7 @@ struct Transaction {
   }
 
   /// Returns the last word of a transaction, which never equals that of erased flash.
-  static func checksum(_ crc: CRC32) -> UInt32 {
+  package static func checksum(_ crc: CRC32) -> UInt32 {
     crc.value == .max ? 0 : crc.value
   }
 

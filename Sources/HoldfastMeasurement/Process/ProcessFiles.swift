@@ -38,7 +38,7 @@ package enum ProcessFiles {
 /// The relevant fields of a thread's `status` file.
 ///
 /// Source: proc_pid_status(5).
-struct ThreadStatus: Equatable {
+package struct ThreadStatus: Equatable {
   /// The thread's name, at most 15 bytes, escaped by the kernel.
   let name: [UInt8]
   /// Whether a process traces the thread.
@@ -48,7 +48,7 @@ struct ThreadStatus: Equatable {
   let filterCount: Int
 
   /// Parses the status of a thread; throws `malformed` if a line is missing.
-  init(parsing text: [UInt8]) throws(MeasurementError) {
+  package init(parsing text: [UInt8]) throws(MeasurementError) {
     var name: [UInt8]?
     var tracer: UInt64?
     var mode: UInt64 = 0

@@ -164,7 +164,7 @@ extension EnrolmentFolder {
 }
 
 /// The content of `enrolment.json`, which names the device and identifies the files that belong together.
-private struct EnrolmentManifest {
+package struct EnrolmentManifest {
   package let descriptor: DeviceDescriptor
   package let encoding: TokenEncoding
   package let tokenDigest: String

@@ -20,14 +20,14 @@ package struct WaitingRequest: Sendable {
   }
 
   /// Reads a file. One that is damaged has the wishes `null`.
-  init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     let value = try? JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
     self.init(
       wishes: value?["wishes"] ?? .null, service: value?["service"]?.text, id: value?["request"]?.text)
   }
 
   /// The contents of the file.
-  var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     JSONValue.object([
       ("version", .integer(1)), ("wishes", wishes), ("service", service.map { .string($0) } ?? .null),
       ("request", id.map { .string($0) } ?? .null),

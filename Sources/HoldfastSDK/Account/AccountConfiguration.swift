@@ -5,7 +5,7 @@ import HoldfastOnline
 /// A configuration that the account's service signed: its services, API domains, pins and features.
 ///
 /// Members that the library does not know are ignored, because the signature shows that the service means them.
-struct AccountConfiguration: Sendable {
+package struct AccountConfiguration: Sendable {
   /// The text, a compact JWS.
   let text: String
   /// The revision, which only rises.
@@ -13,7 +13,7 @@ struct AccountConfiguration: Sendable {
   /// The services to ask from now on; none if those of the initial configuration remain.
   let services: [ServiceAddress]
   /// The pins of each API domain, and of `*` for those that have none, by the names in the order of the configuration.
-  let pins: [(domain: String, pins: [ServicePin])]
+  package let pins: [(domain: String, pins: [ServicePin])]
   /// The revision from which pins have to be applied; 0 for none.
   let forcedPins: UInt64
   /// Whether the account lets apps have texts, custom tokens and a key for messages.
@@ -26,7 +26,7 @@ struct AccountConfiguration: Sendable {
   private static let domainLimit = 10_000
 
   /// Verifies and parses the text; nil unless the account's key signed it.
-  init?(_ text: String, of account: InitialConfiguration) {
+  package init?(_ text: String, of account: InitialConfiguration) {
     guard let token = CompactJWT(text, byteLimit: Self.byteLimit),
       token.isSigned(by: account.key, named: account.keyID, type: Self.type)
     else { return nil }

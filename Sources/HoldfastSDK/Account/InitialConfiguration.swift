@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 /// `holdfast-service configuration` prints it: `holdfast-configuration:1?key=X&service=Y` with an optional `&pin=Z`. `X` is the
 /// SEC 1 uncompressed point of the key in base64url, `Y` the addresses of the services and `Z` the pins of their keys, both
 /// percent-encoded, with commas between several.
-struct InitialConfiguration: Sendable {
+package struct InitialConfiguration: Sendable {
   /// The text.
   let text: String
   /// The key that signs the account's configurations.
@@ -27,7 +27,7 @@ struct InitialConfiguration: Sendable {
   ///
   /// - Throws: ``ConfigurationFault/malformed``, ``ConfigurationFault/key``, ``ConfigurationFault/service``,
   ///   ``ConfigurationFault/pin``.
-  init(_ text: String) throws(ConfigurationFault) {
+  package init(_ text: String) throws(ConfigurationFault) {
     let bytes = Array(text.utf8)
     guard bytes.count <= Self.byteLimit, text.hasPrefix(Self.scheme) else { throw .malformed }
     var values: [String: String] = [:]

@@ -20,7 +20,7 @@ package struct PublicOperation: Sendable {
   package let path: String
   let summary: String
   /// The members of the request's body; nil if it has none.
-  let body: [Schema.Property]?
+  package let body: [Schema.Property]?
   let answers: [Answer]
   /// The statuses of problem documents beyond those of every operation.
   let problems: [UInt64]

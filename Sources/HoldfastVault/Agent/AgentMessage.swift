@@ -4,9 +4,9 @@ import HoldfastCore
 ///
 /// A request is an operation (1 byte), the length of a name (1 byte), the name, and a secret for `hold`. An answer is a status
 /// (1 byte), and a secret for `give`, or names for `list`.
-enum AgentMessage {
+package enum AgentMessage {
   /// The largest packet: operation, length, the longest name and the longest secret.
-  static let largest = 4096
+  package static let largest = 4096
   /// The byte counts that a name may have.
   static let nameByteCounts = 1...64
 
@@ -26,7 +26,7 @@ enum AgentMessage {
   }
 
   /// Answers the request of `byteCount` bytes in the message of `secrets`, and returns the byte count of the answer there.
-  static func answer(byteCount: Int, _ secrets: inout HeldSecrets, at now: Int64) -> Int {
+  package static func answer(byteCount: Int, _ secrets: inout HeldSecrets, at now: Int64) -> Int {
     secrets.expire(at: now)
     switch handle(byteCount, &secrets, now) {
     case .success(let count): return count

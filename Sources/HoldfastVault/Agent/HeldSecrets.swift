@@ -5,7 +5,7 @@ import HoldfastLinux
 ///
 /// They are forgotten together when nobody has used one for a time, when a shift is over, or when their owner says so. The clock
 /// counts while the machine sleeps, and cannot be set.
-struct HeldSecrets: ~Copyable {
+package struct HeldSecrets: ~Copyable {
   /// The largest number of secrets.
   static let capacity = 32
   static let largestSecret = 1024
@@ -24,7 +24,8 @@ struct HeldSecrets: ~Copyable {
     let count: Int
   }
 
-  init(idleSeconds: Int, shiftSeconds: Int) throws(SystemError) {
+  /// Holds nothing yet; everything is forgotten when it was idle for a time, and after a shift.
+  package init(idleSeconds: Int, shiftSeconds: Int) throws(SystemError) {
     memory = try LockedMemory(byteCount: Self.capacity * Self.largestSecret + AgentMessage.largest)
     (self.idleSeconds, self.shiftSeconds) = (Int64(idleSeconds), Int64(shiftSeconds))
   }
@@ -61,7 +62,7 @@ struct HeldSecrets: ~Copyable {
   }
 
   /// Lends the buffer for a message, at the end of the locked memory.
-  mutating func withMessage<Result>(_ body: (inout MutableSpan<UInt8>) -> Result) -> Result {
+  package mutating func withMessage<Result>(_ body: (inout MutableSpan<UInt8>) -> Result) -> Result {
     var bytes = memory.bytes
     var message = bytes._mutatingExtracting(last: AgentMessage.largest)
     return body(&message)

@@ -8,7 +8,7 @@ package typealias VaultID = FixedBytes<16>
 ///
 /// The bytes are described in docs/vault.md, "The record". A MAC under a key from the host's secret covers them, so a record
 /// that was cut, changed or copied from another host is recognised before anything is tried.
-struct VaultRecord: Sendable, Equatable {
+package struct VaultRecord: Sendable, Equatable {
   /// The key, wrapped by a passcode.
   struct PasscodeSlot: Sendable, Equatable {
     /// The number of attempts after which the vault is wiped, 3 to 100.
@@ -38,7 +38,7 @@ struct VaultRecord: Sendable, Equatable {
   var keyFile: KeyFileSlot?
 
   /// Writes the record with its MAC.
-  func encoded(for host: borrowing Secret<32>) throws(CryptographyFailure) -> [UInt8] {
+  package func encoded(for host: borrowing Secret<32>) throws(CryptographyFailure) -> [UInt8] {
     var bytes = Self.magic
     bytes.append(id.bytes)
     bytes.append(keyCheck.bytes)
@@ -64,7 +64,7 @@ struct VaultRecord: Sendable, Equatable {
   }
 
   /// Parses a record; nil unless it is whole, of this host, and has at least one slot.
-  init?(_ bytes: [UInt8], for host: borrowing Secret<32>) throws(CryptographyFailure) {
+  package init?(_ bytes: [UInt8], for host: borrowing Secret<32>) throws(CryptographyFailure) {
     guard bytes.count == Self.byteCount, bytes.starts(with: Self.magic) else { return nil }
     let id = VaultID(bytes.span.extracting(16..<32))!
     guard try VaultMAC.isRight(bytes, id: id, host: host) else { return nil }
@@ -106,8 +106,9 @@ extension ScryptCost {
 /// The MAC at the end of a vault's files: HMAC-SHA-256 over all bytes before it.
 ///
 /// The key is `HKDF-SHA-256(ikm: host secret, salt: id, info: "holdfast/1 vault files", 32 bytes)`.
-enum VaultMAC {
-  static func compute(
+package enum VaultMAC {
+  /// Computes the MAC of a vault's file under the secret of its host, 32 bytes.
+  package static func compute(
     over bytes: [UInt8], id: VaultID, host: borrowing Secret<32>
   ) throws(CryptographyFailure) -> FixedBytes<32> {
     let key = try host.withBytes { (host) throws(CryptographyFailure) in

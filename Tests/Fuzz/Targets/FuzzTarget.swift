@@ -1,0 +1,56 @@
+/// A reader of bytes from outside, as a function for the fuzzer.
+///
+/// The function reads the bytes with the product's own reader, and checks rules that must hold for every input. An error of the
+/// reader is a good answer; a trap, an error of AddressSanitizer and a ``Violation`` are findings.
+package struct FuzzTarget: Sendable {
+  /// The name, which is also that of the corpus.
+  package let name: String
+  /// The files of the readers, below `Sources`. The fuzzer's dictionary is made of their string literals, and the coverage counts
+  /// their lines.
+  package let sources: [String]
+  /// The length of the longest input that the fuzzer makes, in bytes.
+  package let maximumByteCount: Int
+  private let body: @Sendable ([UInt8]) throws -> Void
+
+  /// Creates a target.
+  package init(
+    _ name: String, _ sources: [String], maximumByteCount: Int = 4096,
+    _ body: @escaping @Sendable ([UInt8]) throws -> Void
+  ) {
+    (self.name, self.sources, self.maximumByteCount, self.body) = (name, sources, maximumByteCount, body)
+  }
+
+  /// Gives the bytes to the reader.
+  ///
+  /// - Throws: ``Violation`` if a rule does not hold.
+  package func run(_ bytes: [UInt8]) throws(Violation) {
+    do { try body(bytes) } catch let violation as Violation { throw violation } catch {}
+  }
+
+  /// All targets, in the order in which they are fuzzed.
+  package static let all: [FuzzTarget] =
+    encodingTargets + tokenTargets + sessionTargets + measurementTargets + keyTargets + formatTargets
+    + authenticatorTargets + deviceTargets + issuerTargets + serviceTargets + onlineTargets + transportTargets
+    + hostTargets + [itemTarget, lineTarget, flashTarget]
+}
+
+/// A rule that does not hold for an input.
+package struct Violation: Error, CustomStringConvertible {
+  /// The rule.
+  package let description: String
+
+  /// Creates the violation of a rule.
+  package init(description: String) { self.description = description }
+}
+
+/// Checks a rule that must hold for every input.
+func require(_ condition: Bool, _ rule: @autoclosure () -> String) throws(Violation) {
+  if !condition { throw Violation(description: rule()) }
+}
+
+/// Runs a function that must not fail, because its input was accepted before.
+func mustSucceed<Result: ~Copyable>(
+  _ rule: @autoclosure () -> String, _ body: () throws -> Result
+) throws(Violation) -> Result {
+  do { return try body() } catch { throw Violation(description: "\(rule()): \(error)") }
+}

@@ -1,0 +1,51 @@
+import HoldfastCore
+import HoldfastLinux
+import HoldfastMeasurement
+import HoldfastVault
+import HoldfastVectors
+
+/// The readers of files on the prover's host, of a vault, and of test vectors.
+let hostTargets = [
+  FuzzTarget(
+    "proc", ["HoldfastMeasurement/Process/MemoryMap.swift", "HoldfastMeasurement/Process/ProcessFiles.swift"]
+  ) { bytes in
+    _ = try? ThreadStatus(parsing: bytes)
+    let text = String(decoding: bytes, as: UTF8.self)
+    _ = (Swap.isOn(swaps: text), Swap.isLocked(status: text))
+    let map = try MemoryMap(parsing: bytes)
+    for segment in map.executableSegments {
+      try require(segment.addresses.lowerBound < segment.addresses.upperBound, "a segment of code is empty")
+      _ = segment.byteCount
+    }
+  },
+  FuzzTarget("vault-record", ["HoldfastVault/Folder/VaultRecord.swift"], maximumByteCount: 400) { bytes in
+    let host = Secret<32>()
+    var record = bytes
+    guard record.count >= 64 else { return }
+    // The MAC is made anew, as only the host can.
+    record.replaceSubrange(
+      (record.count - 32)...,
+      with: [UInt8](
+        try VaultMAC.compute(
+          over: Array(record.dropLast(32)), id: VaultID(record.span.extracting(16..<32)) ?? VaultID(), host: host
+        ).bytes))
+    guard let read = try VaultRecord(record, for: host) else { return }
+    try require(try read.encoded(for: host) == record, "the record of a vault that is read and written again differs")
+  },
+  FuzzTarget("vault-agent", ["HoldfastVault/Agent/AgentMessage.swift", "HoldfastVault/Agent/HeldSecrets.swift"]) {
+    bytes in
+    var input = FuzzInput(bytes)
+    var secrets = try HeldSecrets(idleSeconds: 60, shiftSeconds: 600)
+    var now: Int64 = 0
+    while !input.isEmpty {
+      now += Int64(input.byte() & 31)
+      let request = Array(input.message().prefix(AgentMessage.largest))
+      secrets.withMessage { message in for index in request.indices { message[index] = request[index] } }
+      let count = AgentMessage.answer(byteCount: request.count, &secrets, at: now)
+      try require((1...AgentMessage.largest).contains(count), "an answer of the agent has an impossible length")
+    }
+  },
+  FuzzTarget("vectors", ["HoldfastVectors/File/VectorFile.swift", "HoldfastVectors/Replay/Report.swift"]) { bytes in
+    _ = try VectorFile(parsing: bytes, name: "fuzz").replay()
+  },
+]

@@ -1,0 +1,69 @@
+import HoldfastCore
+import HoldfastDevice
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastOpenSSL
+
+/// The readers of keys and of device descriptors.
+let keyTargets = [
+  FuzzTarget("jwk", ["HoldfastFormats/JWK.swift", "HoldfastFormats/PublicKeyJWK.swift"]) { bytes in
+    if let key = try? PublicKeyJWK(json: bytes) {
+      let text = key.json.compact()
+      try require(try PublicKeyJWK(json: text) == key, "a public key that is written and read again differs")
+    }
+    if let secret = try? MACKeyJWK.decode(bytes.span) {
+      try require(MACKeyJWK.isSymmetricKey(bytes.span), "a key that is shared is not known as a secret")
+      var text = ByteBuffer<512>()
+      try MACKeyJWK.encode(secret, into: &text)
+      let again = try mustSucceed("a key that was written is refused") { try MACKeyJWK.decode(text.bytes) }
+      try require(areEqual(again, secret), "a key that is written and read again differs")
+    }
+    _ = try? JWEKey(parsing: bytes.span)
+    let key = try JWK.parse(bytes.span)
+    _ = try? key.p256Scalar()
+    _ = try? key.publicPoint()
+    _ = try? key.ellipticPrivateKey()
+    if key.type == .rsa { _ = try key.rsaPrivateKey() } else { _ = try key.octets() }
+  },
+  FuzzTarget(
+    "device-key", ["HoldfastDevice/Folder/DeviceKeyFile.swift", "HoldfastDevice/Anchor/TPMKey.swift"],
+    maximumByteCount: 1024
+  ) { bytes in
+    if TPMKeyRecord.isOne(bytes.span) {
+      _ = try TPMKeyRecord(bytes.span)
+      return
+    }
+    let key = try P256PrivateKey(scalar: try DeviceKeyFile.decode(bytes.span))
+    var text = ByteBuffer<512>()
+    try DeviceKeyFile.encode(key, into: &text)
+    _ = try mustSucceed("a key file that was written is refused") { try DeviceKeyFile.decode(text.bytes) }
+  },
+  FuzzTarget(
+    "public-key", ["HoldfastFormats/SubjectPublicKeyInfo.swift", "HoldfastFormats/PublicKeyJWK.swift"]
+  ) { bytes in
+    if let key = try? SubjectPublicKeyInfo.publicKey(bytes) {
+      let text = SubjectPublicKeyInfo.base64(of: key.point)
+      try require(SubjectPublicKeyInfo.point(base64: text) == key.point, "a public key in DER differs")
+    }
+    let device = try DeviceDescriptor(json: bytes)
+    try require(try DeviceDescriptor(json: device.encodedJSON) == device, "a descriptor differs")
+  },
+  FuzzTarget(
+    "maker-signature", ["HoldfastFormats/MakerSignature.swift", "HoldfastFormats/SignedDescriptor.swift"],
+    maximumByteCount: 128
+  ) { bytes in
+    let signer = MakerSignature.signer(of: [], bytes, among: [Signer.point])
+    try require(signer == nil || bytes.count <= MakerSignature.maximumByteCount, "a signature is too long")
+  },
+  FuzzTarget(
+    "release-keys", ["HoldfastFormats/ReleaseKeys/ReleaseRoots.swift", "HoldfastFormats/ReleaseKeys/ReleaseKeys.swift"]
+  ) { bytes in
+    let newest = try? ReleaseKeys(newestInKeyFile: bytes.span)
+    let roots = try ReleaseRoots(parsing: bytes.span)
+    try require(newest != nil && (1...64).contains(roots.count), "a file of keys is read in two ways")
+  },
+]
+
+private func areEqual(_ left: borrowing Secret<32>, _ right: borrowing Secret<32>) -> Bool {
+  left.withBytes { left in right.withBytes { constantTimeEqual(left, $0) } }
+}

@@ -1,0 +1,155 @@
+import HoldfastCore
+import HoldfastReplay
+import TestSupport
+
+/// The readers of the session's messages, and both ends of a session, with cryptography that believes everything.
+let sessionTargets = [
+  FuzzTarget("messages", messageSources) { bytes in
+    func isSame(_ rule: String, _ copy: (inout MessageBuffer) throws -> Void) throws {
+      var buffer = MessageBuffer()
+      do { try copy(&buffer) } catch { return }
+      try require(buffer.array == bytes, "\(rule) that is read and written again differs")
+    }
+    try isSame("M1") { try RoundTrip.challenge(bytes.span, into: &$0) }
+    try isSame("M2") { try RoundTrip.answer(bytes.span, into: &$0) }
+    try isSame("M3") { try RoundTrip.verdict(bytes.span, into: &$0) }
+    try isSame("a request") { try RoundTrip.request(bytes.span, into: &$0) }
+    try isSame("a message of an activation") { buffer in
+      guard let message = try ActivationMessage(bytes.span) else { throw EncodingFault.unexpected }
+      try message.encode(into: &buffer)
+    }
+    try isSame("a grant") { buffer in
+      var demand: ProtectionDemand?
+      let grant = try ActivationGrant(bytes.span, demand: &demand)
+      if let demand { try grant.encode(with: demand, into: &buffer) } else { try grant.encode(into: &buffer) }
+    }
+    try isSame("an audit entry") { buffer in
+      let entry = try AuditEntry(bytes.span)
+      let head = try AuditEntry.head(of: bytes.span)
+      try require(head == (entry.sequence, entry.time), "the head of an audit entry is read in two ways")
+      try entry.encode(into: &buffer)
+    }
+    // A later version of the protocol may add members, which are not written again.
+    let reply = try VerdictBody(bytes.span)
+    var written: [UInt8] = []
+    reply.encode(into: &written)
+    let again = try mustSucceed("a reply that was written is refused") { try VerdictBody(written.span) }
+    try require(again.notice == reply.notice && again.result.array == reply.result.array, "a reply differs")
+  },
+  FuzzTarget("session-device", sessionSources, maximumByteCount: 8192) { bytes in
+    var input = FuzzInput(bytes)
+    let device = SessionDevice(input.byte())
+    while !input.isEmpty { try device.answer(input.message()) }
+  },
+  FuzzTarget("session-prover", ["HoldfastCore/Session/ProverSession.swift"], maximumByteCount: 8192) { bytes in
+    var input = FuzzInput(bytes)
+    let first = input.byte()
+    var session = try ProverSession(
+      identity: .init(
+        deviceID: DeviceID(), keyID: KeyID(), proofKey: Secret(), integrity: Secret(), device: Secret()),
+      request: Request(command: "unlock"), token: [1, 2, 3].span, encoding: .cose, isRemembered: first & 1 == 0,
+      cryptography: CredulousCryptography(), random: RepeatingRandom())
+    while !input.isEmpty {
+      if case .done(let outcome) = try session.receive(input.message().span) {
+        try require(
+          outcome.isAuthenticated || !outcome.status.needsAuthentication, "a status without a seal counts")
+        return
+      }
+    }
+  },
+  FuzzTarget("session-user", ["HoldfastCore/Activation/ActivationSession.swift"], maximumByteCount: 2048) { bytes in
+    var input = FuzzInput(bytes)
+    var random = RepeatingRandom()
+    var session = ActivationSession(
+      code: try OneUseCode.random(using: &random), for: input.byte() & 1 == 0 ? .activation : .unlock,
+      cryptography: CredulousCryptography(), random: random)
+    while !input.isEmpty {
+      switch try session.receive(input.message().span) {
+      case .send: break
+      case .store: try session.confirm()
+      case .done: return
+      }
+    }
+  },
+]
+
+private let messageSources = [
+  "HoldfastCore/Session/Challenge.swift", "HoldfastCore/Session/ProofMessage.swift",
+  "HoldfastCore/Session/Verdict.swift",
+  "HoldfastCore/Session/Request.swift", "HoldfastCore/Activation/ActivationMessages.swift",
+  "HoldfastCore/Activation/ProtectionDemand.swift", "HoldfastCore/Audit/AuditEntry.swift",
+  "HoldfastCore/Audit/AuditedCommand.swift", "HoldfastCore/OATH/CodeMethod.swift",
+]
+
+private let sessionSources = [
+  "HoldfastCore/Session/DeviceSession.swift", "HoldfastCore/Session/Appraisal.swift",
+  "HoldfastCore/Session/Appraisal+Codes.swift", "HoldfastCore/Session/Appraisal+Rejections.swift",
+  "HoldfastCore/Session/Activation.swift", "HoldfastCore/Session/UserCommands.swift", "HoldfastCore/Policy/Rules.swift",
+  "HoldfastCore/Policy/Decision.swift", "HoldfastCore/Policy/AppraisalInput.swift",
+  "HoldfastCore/Codes/CodeSearch.swift",
+  "HoldfastCore/Codes/UserRecord.swift", "HoldfastCore/Policy/RequestRecord.swift",
+]
+
+/// A device with one user, one of the owner's codes of each kind, and a machine that counts what it does.
+private final class SessionDevice {
+  private enum Environment: DeviceEnvironment {
+    typealias Crypto = CredulousCryptography
+    typealias Key = CredulousKey
+    typealias Store = MemoryStore
+    typealias Rules = TestPolicy
+    typealias Random = RepeatingRandom
+    typealias Time = TestClock
+  }
+
+  private var session: DeviceSession<Environment>
+  private let machine = CountingMachine()
+
+  /// The bits of `kind` choose what the policy accepts, and whether there is a clock.
+  init(_ kind: UInt8) {
+    let (store, policy) = (MemoryStore(), TestPolicy())
+    store.floor = testTime
+    store.issuers[KeyID()] = CredulousKey().publicPoint
+    store.macKeys[KeyID(filledWith: 1)] = [UInt8](repeating: 0, count: 32)
+    policy.acceptsUnsigned = kind & 1 != 0
+    policy.acceptsMAC = kind & 2 != 0
+    policy.rules["configure"] = CommandRule(factors: [.device, .otp])
+    policy.rules["open-safe"] = CommandRule(factors: [.device, .otp, .seal], allowsCompatibility: true)
+    policy.rules["user-sync"] = CommandRule(factors: .device, allowsCompatibility: true)
+    policy.rules["host-code"] = CommandRule(factors: .device)
+    var user = UserRecord(id: 1, lastAccepted: testTime)
+    user.accounts[.otp] = CodeAccount(method: kind & 4 == 0 ? hotpMethod : totpMethod)
+    user.accounts[.seal] = CodeAccount(method: kind & 8 == 0 ? counterSealMethod : challengeSealMethod)
+    store.users[ann] = user
+    for purpose in [CodePurpose.otp, .seal, .host] { store.secrets[purpose] = usersSecret }
+    var random = RepeatingRandom()
+    if let code = try? OneUseCode.random(using: &random) {
+      try? store.issue(
+        code, id: 1, for: kind & 16 == 0 ? .activation : .unlock, of: kind & 32 == 0 ? bob : ann,
+        expires: testTime + 100, otp: hotpMethod, seal: timeSealMethod)
+    }
+    session = DeviceSession(
+      deviceID: DeviceID(), keyID: KeyID(), cryptography: CredulousCryptography(), key: CredulousKey(), store: store,
+      policy: policy, random: random, clock: TestClock(seconds: kind & 64 == 0 ? testTime : nil),
+      challenges: ChallengeSource(seed: Secret(), bootCount: 1, connection: 1))
+  }
+
+  /// Answers one message.
+  func answer(_ message: [UInt8]) throws {
+    if !session.isChallengeOpen, session.activation == nil { try session.makeChallenge() }
+    let before = machine.performed.count
+    var machine = machine
+    let outcome = session.respond(to: message.span, waitedMilliseconds: 0, actuator: &machine)
+    let answer = session.outgoing.array
+    if let verdict = try? VerdictMessage(answer.span) {
+      try require(verdict.status == outcome.status, "M3 has another status than the round")
+    } else {
+      _ = try mustSucceed("an answer is no message") { try ActivationReply(answer.span).isReply }
+    }
+    let acted = machine.performed.count - before
+    try require(acted == 0 || (acted == 1 && outcome.status == .accepted), "the machine acts without a verdict")
+  }
+}
+
+extension ActivationReply {
+  fileprivate var isReply: Bool { true }
+}

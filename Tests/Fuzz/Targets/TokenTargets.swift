@@ -1,0 +1,107 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastOpenSSL
+
+/// The readers of tokens: COSE and JOSE on the device, JOSE on the issuer's side.
+let tokenTargets = [
+  FuzzTarget("claims-cbor", claimSources) { bytes in
+    var claims = MeasurementClaims()
+    try claims.decode(cbor: bytes.span)
+    let written = encoded(claims)
+    guard written != bytes else { return }
+    // The version 0.0.0 is that of a token without a version, and only the claim of it is not written.
+    let zero: [UInt8] = [0x3a, 0, 1, 0x24, 0xfe, 0x83, 0, 0, 0]
+    try require(
+      !claims.has(.version) && bytes.count == written.count + zero.count && bytes.contains(zero),
+      "claims that are read and written again differ")
+  },
+  FuzzTarget("claims-json", claimSources) { bytes in
+    var claims = MeasurementClaims()
+    try claims.decode(json: bytes.span)
+    let cbor = encoded(claims)
+    var again = MeasurementClaims()
+    try mustSucceed("claims in JSON cannot be claims in CBOR") { try again.decode(cbor: cbor.span) }
+    try require(encoded(again) == cbor, "claims that are read and written again differ")
+  },
+  FuzzTarget("cose", ["HoldfastCore/Token/COSE.swift", "HoldfastCore/Token/TokenOpener.swift"], maximumByteCount: 3200)
+  {
+    bytes in
+    try open(bytes, .cose)
+  },
+  FuzzTarget("jose", ["HoldfastCore/Token/JOSE.swift", "HoldfastCore/Token/TokenOpener.swift"], maximumByteCount: 3200)
+  {
+    bytes in
+    try open(bytes, .jose)
+  },
+  FuzzTarget("jwe", joseSources) { bytes in
+    guard let first = bytes.first else { return }
+    var key = try JWEKey(parsing: Array(jweKeys[Int(first) % jweKeys.count].utf8).span)
+    _ = try key.open(bytes.span.extracting(droppingFirst: 1), contentType: "JWT")
+  },
+  FuzzTarget("jws", joseSources) { bytes in
+    var cryptography = OpenSSLCryptography()
+    let key = JWSKey.hs256(SecretBytes(zeros: 32))
+    let payload = try key.verify(bytes.span, type: "holdfast-at+jwt", using: &cryptography)
+    _ = try AttestationClaims.read(payload.bytes)
+  },
+  FuzzTarget("attestation", ["HoldfastIssuer/Attestation/AttestationClaims.swift"]) { bytes in
+    _ = try AttestationClaims.read(bytes.span)
+  },
+]
+
+private let claimSources = [
+  "HoldfastCore/Token/MeasurementClaims+Formats.swift", "HoldfastCore/Token/MeasurementClaims.swift",
+  "HoldfastCore/Token/ClaimValue.swift",
+]
+
+private let joseSources = [
+  "HoldfastIssuer/JOSE/HeaderParameters.swift", "HoldfastIssuer/JOSE/JWEKey.swift", "HoldfastIssuer/JOSE/JWSKey.swift",
+]
+
+private func encoded(_ claims: borrowing MeasurementClaims) -> [UInt8] {
+  var bytes: [UInt8] = []
+  claims.appendCBOR(to: &bytes)
+  return bytes
+}
+
+/// An issuer that is trusted under every id: its MAC key under ids that begin with an even byte.
+private struct AnyIssuer: IssuerTrust {
+  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
+    keyID[0] & 1 == 0 ? .mac(Secret()) : .signing(CredulousKey().publicPoint)
+  }
+}
+
+/// Opens a token as a device does that believes every tag and every signature.
+private func open(_ bytes: [UInt8], _ encoding: TokenEncoding) throws {
+  var (key, trust, cryptography) = (CredulousKey(), AnyIssuer(), CredulousCryptography())
+  let named = TokenRecipient.keyID(of: bytes.span, encoding: encoding)
+  var opener = TokenOpener()
+  var token = AuthenticatedToken()
+  do throws(TokenFault) {
+    try opener.open(
+      bytes.span, encoding: encoding, key: &key, keyID: named ?? KeyID(), trust: &trust, acceptsUnsigned: true,
+      acceptsMAC: true, using: &cryptography, into: &token)
+  } catch {
+    try require(error != .anotherDevice || named == nil, "the recipient of a token is read in two ways")
+    throw error
+  }
+  try require(named != nil, "a token without a recipient is opened")
+  let claims = encoded(token.claims)
+  var again = MeasurementClaims()
+  try mustSucceed("claims of a token cannot be written") { try again.decode(cbor: claims.span) }
+}
+
+/// Private keys of each way to agree on a content key. All numbers are 0 or 1.
+private let jweKeys: [String] = {
+  let zeros = String(repeating: "A", count: 43)
+  let elliptic =
+    #""kty":"EC","crv":"P-256","x":"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY","#
+    + #""y":"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU","d":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE""#
+  let octets = #""kty":"oct","k":"\#(zeros)""#
+  return [
+    #"{\#(octets),"alg":"dir","enc":"A256GCM"}"#, #"{\#(octets),"alg":"dir","enc":"A128CBC-HS256"}"#,
+    #"{\#(octets),"alg":"A256KW","enc":"A256GCM"}"#, #"{\#(octets),"alg":"A256GCMKW","enc":"A256GCM"}"#,
+    #"{\#(elliptic),"alg":"ECDH-ES","enc":"A256GCM"}"#, #"{\#(elliptic),"alg":"ECDH-ES+A256KW","enc":"A256GCM"}"#,
+  ]
+}()

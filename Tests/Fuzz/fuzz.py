@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Fuzzes the readers of bytes from outside with libFuzzer and AddressSanitizer.
+
+usage: fuzz.py run [--seconds N] [--jobs N] [TARGET ...]
+       fuzz.py keep [TARGET ...]
+       fuzz.py coverage [TARGET ...]
+
+run       fuzzes for that many seconds altogether, and stops at the first finding
+keep      replaces the corpora by the fewest inputs that reach the same code as they, the inputs that were found, and the seeds
+coverage  replays the corpora, and prints how many lines of the core and of all readers they reach
+
+Without TARGET, all targets of Tests/Fuzz/Targets. The inputs that reach new code stay in .build-fuzz/corpus.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / ".build-fuzz"
+COVERAGE = ROOT / ".build-fuzz-coverage"
+CORPORA = ROOT / "Tests/Fuzz/Corpora"
+# A crash would otherwise wait for a debugger, and caches that live as long as the program count as leaks.
+ENVIRONMENT = {**os.environ, "SWIFT_BACKTRACE": "enable=no", "ASAN_OPTIONS": "detect_leaks=0"}
+# Words of the sources: names of members, commands and options.
+WORD = re.compile(r'"([\w./+:#=<>@ -]{2,40})"', re.ASCII)
+
+
+@dataclasses.dataclass
+class Target:
+    name: str
+    byte_limit: int
+    sources: list
+
+    def command(self, program, *options):
+        environment = {**ENVIRONMENT, "HOLDFAST_FUZZ_TARGET": self.name}
+        return {"args": [str(program), *map(str, options)], "env": environment, "cwd": ROOT}
+
+    @property
+    def corpus(self):
+        return CORPORA / self.name
+
+    @property
+    def found(self):
+        return BUILD / "corpus" / self.name
+
+    @property
+    def log(self):
+        return BUILD / f"{self.name}.log"
+
+
+def build(folder, *options):
+    """Builds the fuzzer in a folder, and returns its path."""
+    command = ["swift", "build", "--quiet", "--configuration", "release", "--product", "Fuzzer"]
+    # Of several sanitizers, the compiler takes only the last option, without which nothing guides the fuzzer.
+    command += ["--scratch-path", str(folder), "--sanitize=fuzzer", "--sanitize=address"]
+    command += ["-Xswiftc", "-sanitize=fuzzer,address", *options]
+    if subprocess.run(command, env={**os.environ, "HOLDFAST_FUZZ": "1"}, cwd=ROOT).returncode != 0:
+        sys.exit("the fuzzer could not be built")
+    return folder / "release/Fuzzer"
+
+
+def targets(program, names):
+    """The targets of these names, or all."""
+    table = subprocess.run([program], env=ENVIRONMENT, capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in table.splitlines()]
+    known = [
+        Target(name, int(limit), [ROOT / "Sources" / source for source in sources]) for name, limit, *sources in rows
+    ]
+    for name in set(names) - {target.name for target in known}:
+        sys.exit(f"there is no target {name}; the targets are: {' '.join(target.name for target in known)}")
+    return [target for target in known if not names or target.name in names]
+
+
+# Fuzzing
+
+
+class Run:
+    """Targets that share a time. The first finding ends the others."""
+
+    def __init__(self, program, chosen, seconds, jobs):
+        self.program, self.chosen, self.jobs = program, chosen, jobs
+        self.share = max(1, seconds * jobs // len(chosen))
+        self.running, self.lock, self.finding = {}, threading.Lock(), None
+
+    def options(self, target):
+        dictionary = BUILD / f"{target.name}.dict"
+        words = {word for source in target.sources for word in WORD.findall(source.read_text())}
+        dictionary.write_text("".join(f'"{word}"\n' for word in sorted(words)))
+        target.found.mkdir(parents=True, exist_ok=True)
+        target.corpus.mkdir(parents=True, exist_ok=True)
+        return [
+            f"-max_total_time={self.share}",
+            f"-max_len={target.byte_limit}",
+            "-timeout=10",
+            "-rss_limit_mb=2048",
+            f"-dict={dictionary}",
+            f"-artifact_prefix={BUILD}/finding-{target.name}-",
+            "-print_final_stats=1",
+            target.found,
+            target.corpus,
+        ]
+
+    def fuzz(self, target):
+        """Fuzzes one target; returns the number of inputs."""
+        with target.log.open("w") as log:
+            with self.lock:
+                if self.finding:
+                    return 0
+                process = subprocess.Popen(
+                    **target.command(self.program, *self.options(target)), stdout=log, stderr=log
+                )
+                self.running[target.name] = process
+            status = process.wait()
+        count = re.search(r"stat::number_of_executed_units: *(\d+)", target.log.read_text(errors="replace"))
+        inputs = int(count[1]) if count else 0
+        with self.lock:
+            del self.running[target.name]
+            if self.finding:
+                return inputs
+            if status == 0:
+                print(f"{target.name:20}{inputs:>12} inputs", flush=True)
+                return inputs
+            self.finding = target
+            for other in self.running.values():
+                other.terminate()
+        return inputs
+
+    def all(self):
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            return sum(pool.map(self.fuzz, self.chosen))
+
+
+def run(arguments):
+    program = build(BUILD)
+    chosen = targets(program, arguments.targets)
+    for old in BUILD.glob("finding-*"):
+        old.unlink()
+    whole = Run(program, chosen, arguments.seconds, arguments.jobs)
+    print(f"{len(chosen)} targets, {arguments.jobs} at once, {whole.share} s each", flush=True)
+    total = whole.all()
+    target = whole.finding
+    if target is None:
+        print(f"nothing found in {total} inputs")
+        return 0
+    print(f"\n{target.name}: FOUND")
+    reasons = re.findall(
+        r"^.*(?:Fatal error|ERROR: |SUMMARY: ).*$", target.log.read_text(errors="replace"), re.MULTILINE
+    )
+    print("\n".join(reasons))
+    for kept in sorted(BUILD.glob(f"finding-{target.name}-*")):
+        print(f"The input is kept in {kept.relative_to(ROOT)}. This repeats it:")
+        command = f"{program.relative_to(ROOT)} {kept.relative_to(ROOT)}"
+        print(f"  HOLDFAST_FUZZ_TARGET={target.name} SWIFT_BACKTRACE=enable=no {command}")
+    print(f"The whole output is in {target.log.relative_to(ROOT)}.")
+    return 1
+
+
+# Corpora
+
+
+def keep(arguments):
+    program = build(BUILD)
+    seeds = BUILD / "seeds"
+    shutil.rmtree(seeds, ignore_errors=True)
+    subprocess.run([sys.executable, ROOT / "Tests/Fuzz/seeds.py", seeds], check=True, stdout=subprocess.DEVNULL)
+    for target in targets(program, arguments.targets):
+        kept = BUILD / "kept" / target.name
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True)
+        sources = [folder for folder in (target.corpus, target.found, seeds / target.name) if folder.is_dir()]
+        # Of inputs that differ only in how often they pass a line, one is enough.
+        options = [
+            "-set_cover_merge=1",
+            "-use_counters=0",
+            f"-max_len={target.byte_limit}",
+            "-timeout=10",
+            kept,
+            *sources,
+        ]
+        with target.log.open("w") as log:
+            subprocess.run(**target.command(program, *options), stdout=log, stderr=log, check=True)
+        shutil.rmtree(target.corpus, ignore_errors=True)
+        shutil.copytree(kept, target.corpus)
+        sizes = [file.stat().st_size for file in target.corpus.iterdir()]
+        print(f"{target.name:20}{len(sizes):>6} inputs{sum(sizes):>9} bytes", flush=True)
+    return 0
+
+
+# Coverage
+
+
+def coverage(arguments):
+    program = build(COVERAGE, "-Xswiftc", "-profile-generate", "-Xswiftc", "-profile-coverage-mapping")
+    chosen = targets(program, arguments.targets)
+    profiles = COVERAGE / "profiles"
+    shutil.rmtree(profiles, ignore_errors=True)
+    profiles.mkdir()
+    for target in chosen:
+        command = target.command(program, "-runs=0", target.corpus)
+        command["env"]["LLVM_PROFILE_FILE"] = str(profiles / f"{target.name}.profraw")
+        subprocess.run(**command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    tools = pathlib.Path(shutil.which("swift")).resolve().parent
+    merged = profiles / "all.profdata"
+    subprocess.run([tools / "llvm-profdata", "merge", "-sparse", "-o", merged, *profiles.glob("*.profraw")], check=True)
+    exported = subprocess.run(
+        [tools / "llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", program],
+        check=True,
+        capture_output=True,
+    )
+    lines = {entry["filename"]: entry["summary"]["lines"] for entry in json.loads(exported.stdout)["data"][0]["files"]}
+    readers = {source.relative_to(ROOT / "Sources") for target in chosen for source in target.sources}
+    core = {path.relative_to(ROOT / "Sources") for path in (ROOT / "Sources/HoldfastCore").rglob("*.swift")}
+    total = [0, 0]
+    for module in sorted({file.parts[0] for file in readers | core}):
+        counts = [0, 0]
+        for file in sorted(file for file in readers | core if file.parts[0] == module):
+            summary = lines.get(str(ROOT / "Sources" / file), {"covered": 0, "count": 0})
+            counts = [counts[0] + summary["covered"], counts[1] + summary["count"]]
+            print(row(f"  {file.relative_to(module)}", summary["covered"], summary["count"]))
+        print(row(module, *counts))
+        total = [total[0] + counts[0], total[1] + counts[1]]
+    print(row("core and readers", *total))
+    return 0
+
+
+def row(name, covered, count):
+    return f"{name:60}{covered:>7} of {count:>6}  {100 * covered / count if count else 100:5.1f} %"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    for command in (run, keep, coverage):
+        sub = commands.add_parser(command.__name__)
+        sub.set_defaults(command=command)
+        sub.add_argument("targets", nargs="*", metavar="TARGET")
+        if command is run:
+            sub.add_argument("--seconds", type=int, default=300)
+            sub.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    try:
+        return arguments.command(arguments)
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
