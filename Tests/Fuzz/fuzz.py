@@ -29,7 +29,12 @@ BUILD = ROOT / ".build-fuzz"
 COVERAGE = ROOT / ".build-fuzz-coverage"
 CORPORA = ROOT / "Tests/Fuzz/Corpora"
 # A crash would otherwise wait for a debugger, and caches that live as long as the program count as leaks.
-ENVIRONMENT = {**os.environ, "SWIFT_BACKTRACE": "enable=no", "ASAN_OPTIONS": "detect_leaks=0"}
+ENVIRONMENT = {
+    **os.environ,
+    "SWIFT_BACKTRACE": "enable=no",
+    "ASAN_OPTIONS": "detect_leaks=0",
+    "LLVM_PROFILE_FILE": "/dev/null",
+}
 # Words of the sources: names of members, commands and options.
 WORD = re.compile(r'"([\w./+:#=<>@ -]{2,40})"', re.ASCII)
 
@@ -102,7 +107,8 @@ class Run:
             f"-max_len={target.byte_limit}",
             "-timeout=10",
             "-rss_limit_mb=2048",
-            f"-dict={dictionary}",
+            # The fuzzer refuses an empty dictionary.
+            *([f"-dict={dictionary}"] if words else []),
             f"-artifact_prefix={BUILD}/finding-{target.name}-",
             "-print_final_stats=1",
             target.found,
@@ -151,14 +157,15 @@ def run(arguments):
     if target is None:
         print(f"nothing found in {total} inputs")
         return 0
-    print(f"\n{target.name}: FOUND")
+    kept = sorted(BUILD.glob(f"finding-{target.name}-*"))
+    print(f"\n{target.name}: {'FOUND' if kept else 'the fuzzer did not run to its end'}")
     reasons = re.findall(
         r"^.*(?:Fatal error|ERROR: |SUMMARY: ).*$", target.log.read_text(errors="replace"), re.MULTILINE
     )
     print("\n".join(reasons))
-    for kept in sorted(BUILD.glob(f"finding-{target.name}-*")):
-        print(f"The input is kept in {kept.relative_to(ROOT)}. This repeats it:")
-        command = f"{program.relative_to(ROOT)} {kept.relative_to(ROOT)}"
+    for path in kept:
+        print(f"The input is kept in {path.relative_to(ROOT)}. This repeats it:")
+        command = f"{program.relative_to(ROOT)} {path.relative_to(ROOT)}"
         print(f"  HOLDFAST_FUZZ_TARGET={target.name} SWIFT_BACKTRACE=enable=no {command}")
     print(f"The whole output is in {target.log.relative_to(ROOT)}.")
     return 1

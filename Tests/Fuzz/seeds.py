@@ -658,6 +658,9 @@ def add_policies(seeds, text, public, descriptor):
         "actuator",
         b'\x01{"commands":["a"]}\n{"sequence":7,"result":"x","event":"e"}\n{"sequence":7,"result_base64url":"AA"}\n{"sequence":1,"error":"x"}\n',
     )
+    for count in (1024, 1025):
+        seeds.add("actuator", b"\x02" + cbor.encode([0, bytes(count)]))
+        seeds.add("actuator", b'\x01{"sequence":7,"result":"' + b"x" * count + b'"}\n')
     seeds.add("addresses", "exec:/bin/x", "lines:/bin/x", "unix:/run/x", "Open {1} {7} {2}")
     success = bytes.fromhex("80020000001b000000000000000801020304050607080000010000")
     seeds.add(
