@@ -54,7 +54,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model mutants demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -267,6 +267,11 @@ model: ## Check the models of ledger and session, and that each rule which is br
 	@Tests/install-packages $(MODEL_PACKAGES) || exit 69
 	@/usr/bin/python3 Tests/Model/run.py
 
+# ONLY="Sources/HoldfastCore/Token Sources/HoldfastDevice" breaks only what lies there; COUNT mutants are chosen at random with SEED.
+COUNT = 0
+mutants: packages database-packages ## Break lines one at a time, and list what no unit test notices; ONLY=, COUNT= and SEED= choose a sample.
+	@/usr/bin/python3 Tests/Mutants/run.py --only $(ONLY) --count $(COUNT) --seed $(SEED) $(if $(JSON),--json)
+
 vectors: build ## Replay the test vectors.
 	@.build/release/holdfast vectors replay vectors/*.json
 
@@ -301,4 +306,4 @@ database-packages: # Install what only HoldfastDatabase needs.
 	@Tests/install-packages $(DATABASE_PACKAGES)
 
 clean: ## Remove the build results.
-	@rm -rf .build .build-bench .build-fuzz .build-fuzz-coverage .build-embedded .build-examples .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl
+	@rm -rf .build .build-bench .build-fuzz .build-fuzz-coverage .build-embedded .build-examples .build-mutants .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl

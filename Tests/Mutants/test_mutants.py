@@ -1,0 +1,90 @@
+"""The tool behind `make mutants`, without a compiler: what it breaks, what it writes, and which breaks it lists."""
+
+import os
+
+import places
+import suites
+
+SOURCE = """func check(_ age: Int) -> Bool {
+  guard age >= 0, age < limit - 1 else { return false }
+  record(age)
+  commit()
+  return isOpen && label == "door"
+}
+"""
+
+# Stands in for the binary of the tests: its suite reaches three mutants, notices the first, and crashes with the third.
+PROGRAM = """#!/bin/sh
+case "$*" in *--list-tests*) echo 'Tests.Some/`a test`()'; exit;; esac
+[ -z "$HOLDFAST_MUTANT_LOG" ] || printf '0\\n1\\n2\\n' >"$HOLDFAST_MUTANT_LOG"
+[ "$HOLDFAST_MUTANT" != 0 ] || { echo '✘ Test "a test" recorded an issue'; exec sleep 1000; }
+[ "$HOLDFAST_MUTANT" != 2 ] || kill -SEGV $$
+"""
+
+
+def numbered(source=SOURCE):
+    found = places.find("Check.swift", source)
+    for number, mutant in enumerate(found):
+        mutant.number = number
+    return found
+
+
+def test_comparisons_bounds_checks_labels_and_calls_are_broken():
+    changes = {mutant.change for mutant in numbered()}
+    assert {
+        "guard age >= 0 → guard true",
+        "age >= 0 → age > 0",
+        "age < limit - 1 → age <= limit - 1",
+        "age < limit - 1 → its opposite",
+        "limit - 1 → limit + 1",
+        "record(age) → left out",
+        "record(age); commit() → exchanged",
+        'isOpen && label == "door": isOpen → true',
+        'return isOpen && label == "door": "door" → "door!"',
+    } <= changes
+
+
+def test_without_its_number_every_switch_gives_what_was_there():
+    def plain(source):
+        text, _ = places.written(source, numbered(source))
+        # What Swift's parser would do with a switch that is off.
+        while "mutant(" in text:
+            begin = text.rindex("mutant(")
+            end = text.index(")", begin) + 1
+            text = text[:begin] + "off" + text[end:]
+        return text
+
+    assert "a - (" not in plain("func f() {\n  x = a - b + c\n}\n")
+    assert "off ? (a << 6 & b)" in plain("func f() {\n  x = a << 6 | b\n}\n")
+
+
+def test_each_mutant_is_found_again_where_it_was_written():
+    mutants = numbered()
+    text, spans = places.written(SOURCE, mutants)
+    assert text.count("\n") == SOURCE.count("\n")
+    for mutant in mutants:
+        start, end = spans[mutant.number]
+        assert f"mutant({mutant.number})" in text[start:end]
+
+
+def test_comments_texts_and_a_microcontrollers_lines_stay():
+    source = '#if hasFeature(Embedded)\n  let a = b == c\n#endif\n// d == e\nlet f = "g == h \\(i)"\n'
+    assert numbered(source) == []
+
+
+def test_errors_of_the_compiler_are_read_with_their_places(tmp_path):
+    output = f"{tmp_path}/Sources/A.swift:3:14: error: no\n/usr/B.swift:1:1: error: no\n{tmp_path}/C.swift:4:1: warning: no\n"
+    assert suites.errors(output, tmp_path) == [("Sources/A.swift", 3, 14)]
+
+
+def test_a_line_that_no_test_notices_is_listed(tmp_path):
+    program = tmp_path / "build" / "release" / "holdfastPackageTests.xctest"
+    program.parent.mkdir(parents=True)
+    program.write_text(PROGRAM)
+    os.chmod(program, 0o755)
+    (tmp_path / "source").mkdir()
+    mutants = numbered()[:4]
+    said = []
+    outcomes = suites.Suites(tmp_path / "source", tmp_path, said.append).judge(mutants, 1)
+    assert [outcomes[number][0] for number in range(4)] == ["killed", "survived", "killed", "not reached"]
+    assert any(text.startswith("survived: Check.swift:2: ") for text in said)
