@@ -1,4 +1,3 @@
-
 // What follows is appended by `make mutants` to the copy of this file in .build-mutants.
 for target in package.targets {
   target.plugins = nil

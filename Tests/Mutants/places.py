@@ -300,7 +300,9 @@ class Finder:
             is_statement = begins and STATEMENT.fullmatch(text) and not DECLARES.match(text)
             if is_statement:
                 self.add(first, last, "if !mutant(\0) { ", " }", f"{text} → left out")
-                if earlier and "=" not in (t.text for t in self.tokens[first : last + 1] if t.spaced):
+                signs = {token.text for token in self.tokens[first : last + 1] if token.spaced}
+                is_call = not any(sign.endswith("=") and sign not in COMPARISONS for sign in signs)
+                if earlier and is_call:
                     swapped = f"{text}; {self.text(*earlier)}"
                     self.add(
                         earlier[0],
@@ -309,7 +311,6 @@ class Finder:
                         " }",
                         f"{self.text(*earlier)}; {text} → exchanged",
                     )
-                is_call = "=" not in (t.text for t in self.tokens[first : last + 1] if t.spaced)
                 earlier = (first, last) if is_call else None
                 first = last + 1
             else:

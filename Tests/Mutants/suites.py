@@ -17,8 +17,8 @@ ERROR = re.compile(r"^(/[^:\n]+):(\d+):(\d+): (?:error:|warning: result of .* is
 LEFT_OUT = re.compile(r"PowerCut|FailingDisk|FullDisk|PostgreSQL|KnownCode|Soak")
 # Suites that run one by one for a mutant. The others then run in one process.
 SINGLE = 4
-# The seconds that the suites of one mutant may take, and the least before a suite counts as hanging.
-(BUDGET, HANGS) = (30, 10)
+# The seconds that the further suites of one mutant may take, and those after which a suite hangs, in addition to twice its own.
+(BUDGET, HANGS) = (20, 8)
 
 
 def errors(output, source):
@@ -111,10 +111,14 @@ class Suites:
         with self.lock:
             noticed = self.noticed[mutant.file]
             reaching.sort(key=lambda suite: (-noticed[suite], self.seconds[suite]))
-        rest = [suite for suite in reaching[SINGLE:] if self.seconds[suite] <= BUDGET]
+        rest, left = [], BUDGET
+        for suite in reaching[SINGLE:]:
+            left -= self.seconds[suite]
+            if left > 0:
+                rest.append(suite)
         for group in [*([suite] for suite in reaching[:SINGLE]), rest]:
             expected = sum(self.seconds[suite] for suite in group)
-            if group and not self.run(group, HANGS + 4 * expected, HOLDFAST_MUTANT=str(mutant.number)):
+            if group and not self.run(group, HANGS + 2 * expected, HOLDFAST_MUTANT=str(mutant.number)):
                 if len(group) == 1:
                     with self.lock:
                         noticed[group[0]] += 1
