@@ -84,13 +84,19 @@ import HoldfastCore
         user: "ann", time: 1_790_000_000, methods: ByPurpose(otp: otp, seal: seal), sealParameterLength: 16)
       var bytes: [UInt8] = []
       grant.encode(into: &bytes)
-      let read = try ActivationGrant(bytes.span)
+      var demand = ProtectionDemand(needsKey: true)
+      let read = try ActivationGrant(bytes.span, demand: &demand)
+      #expect(demand == nil)
       #expect(read.user == "ann" && read.time == 1_790_000_000 && read.sealParameterLength == 16)
       #expect(read.methods == ByPurpose(otp: otp, seal: seal))
       for count in bytes.indices {
         #expect(throws: EncodingFault.self) { _ = try ActivationGrant(Array(bytes.prefix(count)).span) }
       }
       #expect(throws: EncodingFault.self) { _ = try ActivationGrant((bytes + [0]).span) }
+      for head in [0xa3, 0xa5, 0xa6] as [UInt8] {
+        let changed = [head] + bytes.dropFirst()
+        #expect(throws: EncodingFault.self) { _ = try ActivationGrant(changed.span) }
+      }
     }
   }
 

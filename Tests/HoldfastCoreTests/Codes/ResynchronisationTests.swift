@@ -138,6 +138,17 @@ import HoldfastCore
     }
   }
 
+  @Test func `a code that two connections found at the same time counts once`() {
+    for method in [hotpMethod, totpMethod] {
+      var user = UserRecord(id: 1, lastAccepted: 1_000_000)
+      user.accounts[.otp] = CodeAccount(method: method)
+      let position: UInt64 = 1_000_000 / 30
+      let given = [position, position, position - 1, position + 1]
+      let counted = given.map { user.useUp(.otp, .near(position: $0), at: 1_000_000) }
+      #expect(counted == [true, false, false, true])
+    }
+  }
+
   @Test func `a password's half minute and a seal's minute share one clock, and neither is good twice`() throws {
     var random = Steps(state: 11)
     var user = UserRecord(id: 1, lastAccepted: 1_790_000_000)

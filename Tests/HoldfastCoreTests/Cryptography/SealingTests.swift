@@ -24,6 +24,17 @@ import HoldfastCore
     #expect(buffer.count == 0)
   }
 
+  @Test func `a message without bytes is only its tag, and opens`() throws {
+    var cryptography = OpenSSLCryptography()
+    var buffer = ByteBuffer<64>()
+    let nonce = FixedBytes<12>()
+    let key = Secret<32>()
+    try buffer.seal(key: key, nonce: nonce.bytes, authenticating: Span(), using: &cryptography)
+    #expect(buffer.count == 16)
+    try buffer.open(key: key, nonce: nonce.bytes, authenticating: Span(), using: &cryptography)
+    #expect(buffer.count == 0)
+  }
+
   @Test func `what is too short for a tag does not open`() throws {
     var cryptography = OpenSSLCryptography()
     var buffer = ByteBuffer<64>()
