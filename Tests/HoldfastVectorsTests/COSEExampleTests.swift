@@ -33,4 +33,72 @@ import Testing
     #expect(try outcome("D1" + message + tag.dropLast() + "9") == "refused: MAC")
     #expect(try outcome("D1" + message.dropLast(4) + "48" + tag.prefix(16)) == "refused: MAC of 8 bytes")
   }
+
+  // ECDSA-01 of the working group.
+  private let signed =
+    "D8628443A10300A054546869732069732074686520636F6E74656E742E818343A10126A1044231315840D71C05DB52C9CE7F"
+    + "1BF5AAC01334BBEACAC1D86A2303E6EEAA89266F45C01ED602CA649EAF790D8BC99D2458457CA6A872061940E7AFBE48E289"
+    + "DFAC146AE258"
+  private let signer =
+    #""kty":"EC","crv":"P-256","x":"usWxHK2PmfnHKwXPS54m0kTcGJ90UiglWiGahtagnv8","#
+    + #""y":"IBOL-C3BttVivg-lSreASjpkttcsz-1rb7btKLv8EX4""#
+
+  private func outcome(signed encoded: String, signers: Int = 1, more: String = "") throws -> String {
+    let one = #"{"key":{\#(signer)},"protected":{"alg":"ES256"}\#(more)}"#
+    let all = [String](repeating: one, count: signers).joined(separator: ",")
+    return try replayed(
+      #"{"input":{"plaintext":"This is the content.","sign":{"signers":[\#(all)]}},"output":{"cbor":"\#(encoded)"}}"#)
+  }
+
+  // A message to one recipient, made by another library: ECDH-ES + HKDF-256, and ECDH-ES + A128KW, with A256GCM.
+  private let agreed =
+    "d8608443a10103a1054c000102030405060708090a0b5818149a7a2f2b4d07d787c7711cdfd85727143a8ff5e0100c7b8183"
+    + "44a1013818a120a40102200121582052c6ff5b71de65d83c75d393e249ec03894370515d0b229b1c6224681f2a5030225820"
+    + "b6f323c20c20d021d611e087cf482f5297e6135cbee6d3994832164e479e6e9640"
+  private let wrapped =
+    "d8608443a10103a1054c000102030405060708090a0b581850ee85147b68aa3deefc1e4c42e9e45329f945edec188b0f8183"
+    + "44a101381ca120a40102200121582052c6ff5b71de65d83c75d393e249ec03894370515d0b229b1c6224681f2a5030225820"
+    + "b6f323c20c20d021d611e087cf482f5297e6135cbee6d3994832164e479e6e9658288c6cfdd63f2dc7e2f7b6e3c11699418c"
+    + "1ee38be4454fc1302dbdd6a793cb3e9782e165a6ed54b9e1"
+
+  private func outcome(encrypted: String, algorithm: String = "ECDH-ES", unsent: String = "") throws -> String {
+    let key =
+      #""kty":"EC","crv":"P-256","x":"n62Erq4Iu-9_AQAU2CzvagneKwz4cbXODE8dE6WaWTQ","#
+      + #""y":"B8tFdp8QcOLCRw_lsb_mMTPAsM3GTqS_N5Go7CoH_U8","d":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEjRWeJCrze8""#
+    return try replayed(
+      #"{"input":{"plaintext":"Holdfast","enveloped":{"protected":{"alg":"A256GCM"},"recipients":[{"key":{\#(key)},"#
+        + #""protected":{"alg":"\#(algorithm)"}\#(unsent)}]}},"output":{"cbor":"\#(encrypted)"}}"#)
+  }
+
+  private func replayed(_ file: String) throws -> String {
+    let report = try replay(file)
+    return report.skips.first?.reason ?? report.failures.first?.happened ?? "passed"
+  }
+
+  @Test func `every signer signs the content, its own headers and those of the message`() throws {
+    #expect(try outcome(signed: signed) == "passed")
+    #expect(try outcome(signed: signed, signers: 2) == "refused: 1 signers")
+    #expect(try outcome(signed: signed.replacing("43A10300A0", with: "43A10301A0")) == "refused: signature")
+    #expect(try outcome(signed: signed.replacing("43A10126", with: "44A1013822")) == "refused: signature")
+    #expect(try outcome(signed: signed, more: #","external":"00""#) == "refused: signature")
+  }
+
+  @Test func `a recipient's key opens what an ephemeral key agreed with it, or wrapped for it`() throws {
+    #expect(try outcome(encrypted: agreed) == "passed")
+    #expect(try outcome(encrypted: wrapped, algorithm: "ECDH-ES-A128KW") == "passed")
+    #expect(try outcome(encrypted: agreed.dropLast(2) + "4100") == "refused: ciphertext of the recipient")
+    #expect(try outcome(encrypted: wrapped.dropLast(2) + "e2", algorithm: "ECDH-ES-A128KW") == "refused: key wrap")
+    #expect(try outcome(encrypted: agreed.replacing("a1013818", with: "a1013819")) == "refused: tag")
+    #expect(try outcome(encrypted: agreed.replacing("a1013818", with: "a101381a")) == "refused: alg of the recipient")
+    #expect(try outcome(encrypted: agreed.replacing("52c6ff", with: "52c6fe")) == "refused: no shared secret")
+    #expect(
+      try outcome(encrypted: agreed.replacing("2001215820", with: "2002215820")) == "refused: key on another curve")
+  }
+
+  @Test func `what is not read is skipped with its reason`() throws {
+    #expect(try outcome(encrypted: agreed, algorithm: "ECDH-SS") == "another alg of a recipient")
+    #expect(try outcome(encrypted: agreed, unsent: #","unsent":{"compressed":1}"#) == "compressed point")
+    #expect(try outcome(encrypted: agreed, unsent: #","unsent":{"compressed":0}"#) == "passed")
+    #expect(try outcome(encrypted: agreed, unsent: #","unsent":{"pub_other":"x"}"#) == "a context that is not sent")
+  }
 }
