@@ -95,7 +95,7 @@ package struct Picture {
   }
 
   /// A text as content of an element or attribute. Characters that XML forbids become U+FFFD. Source: XML 1.0 §2.2 and §2.4.
-  static func escaped(_ text: String) -> String {
+  package static func escaped(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
       switch scalar.value {

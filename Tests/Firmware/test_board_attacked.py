@@ -15,7 +15,7 @@ def test_a_board_withstands_every_attack_that_a_line_permits(holdfast, folder):
         done = run.run(
             *("attack", device.endpoint, "--state", folder / "phone", "--service", service, "--json"),
             *("--skip", "late-answer"),
-            timeout=200,
+            timeout=400,
         )
         report = json.loads(done.stdout)
         found = [(each["id"], each["observed"]) for each in report["attacks"] if each["judgement"] == "unsound"]

@@ -40,7 +40,7 @@ class Scene:
     def model(self, kind):
         return kind(self.key, self.device_id, [self.issuer])
 
-    def attack(self, *more, timeout=100):
+    def attack(self, *more, timeout=300):
         """The finished process, and its report if it has one."""
         done = self.command_line.run(
             "attack", f"unix:{self.socket}", "--state", self.state, "--json", *more, timeout=timeout
@@ -103,7 +103,7 @@ def lock(holdfast, tmp_path_factory):
 
 def attack_lock(lock, *more):
     done = lock.command_line.run(
-        "attack", lock.endpoint, "--state", lock.folder / "phone", "--json", *more, timeout=100
+        "attack", lock.endpoint, "--state", lock.folder / "phone", "--json", *more, timeout=300
     )
     return done, json.loads(done.stdout)
 
@@ -142,7 +142,7 @@ def test_without_destructive_no_use_no_code_and_no_lockout_is_used_up(lock, tmp_
     before = lock.command_line.read_json(*floor)
     done = lock.command_line.run(
         *("attack", lock.endpoint, "--state", phone, "--json", "--user", user.name, "--otp", code, *PATIENT),
-        timeout=100,
+        timeout=300,
     )
     report = json.loads(done.stdout)
     expect_sound(done, report)

@@ -89,8 +89,6 @@ extension Attack {
     }
   }
 
-  private static let refusedCode: [Status] = [.otpRejected, .malformed, .challengeExpired]
-
   /// Makes an attack with a random code of the device's owner.
   private static func owner(_ id: String, _ did: String, for purpose: OneUseCode.Purpose) -> Attack {
     Attack(id, did, due: "otpRejected, without a seal") { (adversary) throws(AttackFault) in

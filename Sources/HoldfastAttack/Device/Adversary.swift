@@ -237,7 +237,7 @@ extension Adversary {
 }
 
 extension AttackFault {
-  /// What was seen, for a person.
+  /// The text of the observation, for a person.
   var observation: String {
     switch self {
     case .unreachable: "the device could not be reached"

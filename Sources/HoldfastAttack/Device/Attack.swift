@@ -28,9 +28,9 @@ package struct Attack: Sendable {
 
   /// The identifier, which stays the same.
   package let id: String
-  /// What the adversary does: one sentence.
+  /// The adversary's action: one sentence.
   package let did: String
-  /// What a sound device answers.
+  /// The answer of a sound device.
   package let due: String
   let needs: Needs
   let play: @Sendable (inout Adversary) throws(AttackFault) -> Finding
@@ -115,10 +115,19 @@ struct Finding {
 package struct AttackResult: Sendable {
   /// The attack.
   package let attack: Attack
-  /// What the device was seen to do; empty if the attack was not tried.
+  /// The answer that was seen; empty if the attack was not tried.
   package let observed: String
   /// The judgement.
   package let judgement: Judgement
   /// The time that the attack took, in milliseconds.
   package let milliseconds: UInt64
+}
+
+/// All attacks on a device, in the order in which they are run.
+///
+/// Those that change what later ones see come last: a lockout, and floods. Those with wrong proofs come late, since a line is slow from
+/// the tenth on.
+extension Attack {
+  package static let all: [Attack] =
+    rounds + messages + requests + compatibility + proofs + tokens + issuers + users + strangers
 }

@@ -4,9 +4,9 @@ import HoldfastCore
 package struct Deception: Sendable {
   /// The identifier, which stays the same.
   package let id: String
-  /// What the impostor does: one sentence.
+  /// The impostor's action: one sentence.
   package let did: String
-  /// What a sound prover does.
+  /// The reaction of a sound prover.
   package let due: String
   let play: @Sendable (Stage) -> DeceptionFinding
 
@@ -27,7 +27,7 @@ struct DeceptionFinding {
 package struct DeceptionResult: Sendable {
   /// The deception.
   package let deception: Deception
-  /// What the prover was seen to do.
+  /// The reaction that was seen.
   package let observed: String
   /// The judgement.
   package let judgement: Judgement

@@ -144,7 +144,7 @@ struct COSEMessage {
     return content
   }
 
-  /// What is signed, or authenticated with the content.
+  /// Returns the bytes that are signed, or authenticated with the content. Source: RFC 9052 §4.4, §5.3 and §6.3.
   private func structure(signer: [UInt8]? = nil, _ external: [UInt8]) -> [UInt8] {
     let hasContent = kind.content != .encrypt0
     var bytes: [UInt8] = []

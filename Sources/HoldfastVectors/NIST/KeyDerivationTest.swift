@@ -47,6 +47,7 @@ struct KeyDerivationTest: ReplayableGroup {
       return nil
     }
     var info: [UInt8] = []
+    // A separator of several characters would link the library for regular expressions, 1.2 MB.
     let separator: Character = "|"
     for part in try parameters.member("fixedInfoPattern").text().split(separator: separator).map(String.init) {
       switch part {

@@ -1,4 +1,5 @@
 import HoldfastAttack
+import HoldfastCharts
 import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
@@ -97,18 +98,6 @@ private func seconds(_ milliseconds: UInt64) -> String {
 }
 
 extension String {
-  /// The text inside an element or attribute of XML.
-  fileprivate var xml: String {
-    var text = ""
-    for scalar in printable.unicodeScalars {
-      switch scalar {
-      case "&": text += "&amp;"
-      case "<": text += "&lt;"
-      case ">": text += "&gt;"
-      case "\"": text += "&quot;"
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return text
-  }
+  /// The text inside an element or attribute of XML, without invisible characters.
+  fileprivate var xml: String { Picture.escaped(printable) }
 }
