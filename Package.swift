@@ -13,12 +13,21 @@ let strict: [SwiftSetting] = [
 
 // Most test targets are not optimised, which makes the build shorter; the modules that they test are. The other test targets
 // specialise generic code of the core, and Swift 6.3 has miscompiled spans over inline storage in release builds only.
-let tests = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+let unoptimised = [SwiftSetting.unsafeFlags(["-Onone"], .when(configuration: .release))]
+let tests = strict + unoptimised
+
+// Set by `make test`, for a shorter build: the command line is not optimised, because only its declarations are tested there, and
+// the program itself is the one that `make build` makes. The plugin, for which the core would be compiled once more, is left out.
+let isForTests = Context.environment["HOLDFAST_TESTS"] != nil
 
 // The fuzzer calls one function from one thread, so globals need no isolation.
 let fuzzed: [SwiftSetting] = [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]
 
 let service = TargetDependencyCondition.when(traits: ["Service"])
+
+// The command line has the default proof key, unless a key file is named. Only then does its build need the plugin, for whose tool the
+// core is compiled once more.
+let hasProofKeys = Context.environment["HOLDFAST_MPK_KEY"] != nil
 
 let package = Package(
   name: "holdfast",
@@ -232,7 +241,8 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
-      swiftSettings: strict, plugins: ["HoldfastProofKeys"]),
+      swiftSettings: strict + (hasProofKeys ? [.define("HAS_PROOF_KEYS")] : []) + (isForTests ? unoptimised : []),
+      plugins: hasProofKeys ? ["HoldfastProofKeys"] : []),
 
     // The online service with its HTTP server. Without the trait, it is a program that only says so.
     .executableTarget(
@@ -259,8 +269,7 @@ let package = Package(
 
     // Tests.
     .testTarget(
-      name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "TestSupport"], swiftSettings: strict
-    ),
+      name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "TestSupport"], swiftSettings: tests),
     .testTarget(
       name: "HoldfastFirmwareTests",
       dependencies: [
@@ -434,6 +443,11 @@ let package = Package(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),
   ]
 )
+
+if isForTests {
+  package.products.removeAll { $0.name == "HoldfastProofKeys" }
+  package.targets.removeAll { ["HoldfastProofKeys", "ProofKeysTool"].contains($0.name) }
+}
 
 // Only for `make fuzz`: libFuzzer contains the main function, and would replace that of every other program.
 if Context.environment["HOLDFAST_FUZZ"] != nil {
