@@ -245,6 +245,7 @@ BENCH_PACKAGES = gcc libssl-dev liboath-dev libjose-dev oathtool openssl swtpm t
 QUICK =
 bench: build ## Measure Holdfast next to its peers, write docs/performance.md, and measure proofs; QUICK=1 writes nothing.
 	@Tests/install-packages $(BENCH_PACKAGES)
+	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
 	@$(SWIFT) build --quiet --configuration release --scratch-path $(BENCH) --static-swift-stdlib -Xswiftc -static-stdlib \
 	  -Xswiftc -use-ld=lld -Xswiftc -Osize -Xlinker -s --product Benchmark
 	@$(SWIFT) build --quiet --configuration release --scratch-path $(BENCH) --static-swift-stdlib -Xswiftc -static-stdlib \

@@ -13,12 +13,6 @@ import peers
 PAGE = peers.ROOT / "docs/performance.md"
 PICTURES = peers.ROOT / "docs/pictures"
 BEGIN, END = "<!-- Written by make bench. -->\n", "<!-- End of what make bench wrote. -->\n"
-BOARD = peers.ROOT / "Tests/Firmware/reached.json"
-BOARD_ROWS = {
-    "first token, COSE_Sign1": 5_000_000,
-    "first token, COSE_Mac0": 2_500_000,
-    "a round with a remembered token": 135_000,
-}
 MEGAHERTZ = 64
 UNITS = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")]
 
@@ -68,15 +62,26 @@ def table(all_timed):
             yield f"| {row.name} | {ours} | {name} | skipped: {reason} | | |"
 
 
-def board():
-    """The same of the board: instructions, as `make firmware-report` counts them."""
-    reached = json.loads(BOARD.read_text())
-    for name, most in BOARD_ROWS.items():
-        taken = reached[name]
-        yield (
-            f"| on the board: {name} | {taken:,} instructions, {taken / MEGAHERTZ / 1000:.3g} ms at {MEGAHERTZ} MHz | | | | "
-            f"{judged(taken, most, lambda most: f'{most:,}')} |"
-        )
+def instructions(count):
+    """The instructions of a row of the board, as a time, too, or why there are none; and the verdict."""
+    if count.taken is None:
+        return f"skipped: {count.absent}", ""
+    taken = f"{count.taken:,} instructions (counted), {count.taken / MEGAHERTZ / 1000:.3g} ms at {MEGAHERTZ} MHz"
+    return taken, judged(count.taken, count.most, lambda most: f"{most:,}")
+
+
+def show_board(counts):
+    """Prints the rows of the board."""
+    for count in counts:
+        taken, verdict = instructions(count)
+        print(f"on the board: {count.name}: {taken}  {verdict}", flush=True)
+
+
+def board(counts):
+    """The rows of the board in the table, which have no peer."""
+    for count in counts:
+        taken, verdict = instructions(count)
+        yield f"| on the board: {count.name} | {taken} | | | | {verdict} |"
 
 
 def machine():
@@ -127,7 +132,7 @@ def curves(growth):
     return {"kind": "curves", "title": growth.title, "x": x, "y": y, "series": series}
 
 
-def write(all_timed, growths, charts, load):
+def write(all_timed, counts, growths, charts, load):
     """Replaces what an earlier run wrote into the page, and draws the pictures."""
     text = PAGE.read_text()
     start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
@@ -139,7 +144,7 @@ def write(all_timed, growths, charts, load):
         "| work | Holdfast | peer | takes | Holdfast / peer (quartiles) | target: at most |",
         "| --- | --- | --- | --- | --- | --- |",
         *table(all_timed),
-        *board(),
+        *board(counts),
         "",
         "![Ratios to peers, as parts of their targets](pictures/bench-targets.svg)",
         "",

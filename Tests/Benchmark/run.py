@@ -5,6 +5,7 @@ usage: run.py [--holdfast PROGRAM] [--program Benchmark] [--charts bench-charts]
 
 Each round times Holdfast and each peer of a row, one right after the other, so that other work meets all of them. A time is the
 processor's, except that of rounds over a socket and of a whole proof, which is the clock's. Every result is checked while it is timed.
+Of the board in QEMU, instructions are counted in the same run.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import counted
 import document
 import growth
 import peers
@@ -77,7 +79,9 @@ def main():
     parser.add_argument("--charts", type=pathlib.Path, default=peers.ROOT / ".build-bench/release/bench-charts")
     parser.add_argument("--quick", action="store_true", help="a fifth of the rounds, and smaller growth")
     parser.add_argument(
-        "--only", default="", help="the rows whose names contain this text, or `growth`; nothing is written then"
+        "--only",
+        default="",
+        help="the rows whose names contain this text, `board` or `growth`; nothing is written then",
     )
     parser.add_argument("--write", action="store_true", help="write the figures and pictures into docs")
     options = parser.parse_args()
@@ -90,6 +94,9 @@ def main():
     began, load = time.monotonic(), os.getloadavg()[0]
     try:
         scene.prepare()
+        # First: the firmware is built before anything is timed.
+        counts = counted.measure(scene.holdfast, scene.folder) if options.only in ("", "board") else []
+        document.show_board(counts)
         timed = []
         for row in rows.rows(scene):
             if options.only in row.name:
@@ -106,7 +113,7 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{time.monotonic() - began:.0f} s")
     if options.write and not options.only:
-        document.write(timed, curves, options.charts.resolve(), load)
+        document.write(timed, counts, curves, options.charts.resolve(), load)
     return 0
 
 

@@ -1,6 +1,8 @@
 """The benchmark itself: its figures, its table, and that a wrong result ends it."""
 
+import counted
 import document
+import images
 import peers
 import pytest
 import spread
@@ -31,6 +33,24 @@ def test_a_row_has_the_ratio_with_its_quartiles_and_says_whether_it_is_within_th
 def test_a_bar_is_a_part_of_its_target():
     bar = document.bars([timed([1000, 1000], [4000, 4000], 0.5)])["bars"]
     assert bar == [{"name": "a work, to a peer", "value": 0.5, "low": 0.5, "high": 0.5, "limit": 1}]
+
+
+def test_a_row_of_the_board_has_its_instructions_their_time_and_whether_they_are_within_the_target():
+    lines = list(document.board([counted.Count("a token", 2_000_000, 1_600_000), counted.Count("a round", 9, 10)]))
+    assert lines == [
+        "| on the board: a token | 1,600,000 instructions (counted), 25 ms at 64 MHz | | | | 2,000,000, met |",
+        "| on the board: a round | 10 instructions (counted), 0.000156 ms at 64 MHz | | | | 9, not met |",
+    ]
+
+
+def test_without_the_firmware_each_row_of_the_board_says_why_it_is_skipped(monkeypatch, tmp_path):
+    def prepare():
+        raise images.Unavailable("there is no qemu-system-arm", "apt-get install qemu-system-arm")
+
+    monkeypatch.setattr(images, "prepare", prepare)
+    lines = list(document.board(counted.measure("/no/holdfast", tmp_path)))
+    assert lines[0] == "| on the board: first token, COSE_Sign1 | skipped: there is no qemu-system-arm | | | |  |"
+    assert len(lines) == 3
 
 
 def test_a_worker_is_asked_for_repetitions_and_its_time_is_that_of_one():

@@ -21,6 +21,12 @@ LONG_SUITE = "OCRA-1:HOTP-SHA512-10:C-QH64"
 HOST_SUITE = "OCRA-1:HOTP-SHA256-8:QH16"
 SECOND_SLOT = 18 * 4096
 MOST_ROUNDS = 2000
+# The figures that have a limit: name, limit in instructions, and a better value for which there is no limit yet.
+LIMITS = [
+    ("first token, COSE_Sign1", 5_000_000, 3_000_000),
+    ("first token, COSE_Mac0", 2_500_000, None),
+    ("a round with a remembered token", 135_000, None),
+]
 POLICY = {
     "version": 1,
     "issuer": {"mac": True},

@@ -35,9 +35,7 @@ LIMITS = [
     ("text of the image", 114_688, None),
     ("static RAM, with the handlers' stack", 24_576, None),
     ("stack", 8_192, None),
-    ("first token, COSE_Sign1", 5_000_000, 3_000_000),
-    ("first token, COSE_Mac0", 2_500_000, None),
-    ("a round with a remembered token", 135_000, None),
+    *script.LIMITS,
 ]
 
 
