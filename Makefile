@@ -32,7 +32,7 @@ PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev l
 DATABASE_PACKAGES = libpq-dev
 TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql sqlite3 qrencode
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
-GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
+GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs zstd
 # For the firmware and its simulated board, which are skipped in the same way.
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 # For the browser in which the operators' console is tested, which is skipped in the same way.

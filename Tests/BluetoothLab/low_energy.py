@@ -35,7 +35,7 @@ class Seen(typing.NamedTuple):
 def observe(lab, turns=TURNS):
     with lab.led_hosts("low_energy") as hosts:
         meeting = Meeting(hosts)
-        meeting.enroll()
+        meeting.meet()
         meeting.serve()
         meeting.do("verifier", "btmon -w air -i 0 >/tmp/recorded & recorder=$!; patiently [ -s air ]")
         ends = [leave, never_open, cut_off, vanish]

@@ -54,7 +54,7 @@ def open_safe(meeting, transport, safe):
 def observe(lab):
     with lab.led_hosts("users") as hosts:
         meeting = Meeting(hosts)
-        meeting.enroll()
+        meeting.meet()
         meeting.serve()
         set_clock_back(meeting)
         seen = {"activated": activate(meeting, "rfcomm"), "without": configure(meeting, "rfcomm")}

@@ -5,12 +5,29 @@ import time
 
 import guest
 from holdfast_peer.checks import expect, expect_equal
+from holdfast_peer.command_line import CommandLine
 
 
 def write_reports(log, seen):
     """Adds what a script has reported to its console."""
     with open(log, "a", encoding="utf-8") as file:
         file.write("".join(f"reported: {name} {value}\n" for name, values in seen.items() for value in values))
+
+
+def introduce(holdfast, folder):
+    """Makes a device `lock` and an issuer `service` in the folder, which know each other, with the description of each."""
+    folder.mkdir()
+    (folder / "home").mkdir()
+    owner = CommandLine(holdfast, folder / "home")
+    lock, service = folder / "lock", folder / "service"
+    owner.succeed("device", "init", "--dir", lock)
+    owner.succeed("service", "init", "--dir", service)
+    for kind, made in (("device", lock), ("service", service)):
+        made.with_suffix(".json").write_bytes(owner.succeed(kind, "show", "--dir", made, "--json"))
+    owner.succeed("device", "trust", "--dir", lock, service.with_suffix(".json"))
+    owner.succeed("service", "device", "add", "--dir", service, lock.with_suffix(".json"))
+    shutil.rmtree(folder / "home")
+    return folder
 
 
 class Lab:
@@ -23,10 +40,13 @@ class Lab:
         self.logs = guest.FOLDER.parent / self.LOGS
         shutil.rmtree(self.logs, ignore_errors=True)
         self.logs.mkdir()
+        # Guests compute slowly: what is not observed is made here.
+        self.met = introduce(holdfast, folder / "met")
         self.image = self.make_image()
 
     def make_image(self):
-        return guest.Image(self.folder, guest.DISK_MODULES, [self.holdfast, guest.FOLDER / "usr/bin/fsverity"])
+        programs = [self.holdfast, guest.FOLDER / "usr/bin/fsverity"]
+        return guest.Image(self.folder, guest.DISK_MODULES, programs, met=self.met)
 
     def run(self, script, *arguments, disks=(), watch=None):
         """Runs a script in a guest and returns its reports, name → values.

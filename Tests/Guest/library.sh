@@ -18,15 +18,11 @@ reporting() {
   cat /tmp/errors
 }
 
-# meet HOLDFAST LOCK PHONE [ENROLL OPTION...]: creates a device, a service and a prover that is enrolled for the device.
+# meet HOLDFAST LOCK PHONE [ENROLL OPTION...]: takes the device and the service that the host has made, and enrols a prover for the device.
 meet() {
   holdfast=$1 lock=$2 phone=$3
   shift 3
-  "$holdfast" device init --dir "$lock" && "$holdfast" service init --dir "$phone/service" &&
-    "$holdfast" device show --dir "$lock" --json >"$phone/lock.json" &&
-    "$holdfast" service show --dir "$phone/service" --json >"$phone/service.json" &&
-    "$holdfast" device trust --dir "$lock" "$phone/service.json" &&
-    "$holdfast" service device add --dir "$phone/service" "$phone/lock.json" &&
+  cp -a /met/lock "$lock" && cp -a /met/service /met/lock.json "$phone" &&
     "$holdfast" enroll --device "$phone/lock.json" --service "$phone/service" --state "$phone/state" "$@"
 }
 

@@ -18,4 +18,4 @@ import verity
 from lab import Lab
 
 if __name__ == "__main__":
-    sys.exit(stories.main([[verity, full_disk], [power_cut]], Lab))
+    sys.exit(stories.main([verity, power_cut, full_disk], Lab, at_once=3))

@@ -1,7 +1,9 @@
 """Tells stories: a module that observes (`observe(lab)`), and checks of what was seen (`CHECKS`)."""
 
 import argparse
+import contextlib
 import pathlib
+import queue
 import tempfile
 import threading
 import time
@@ -34,28 +36,34 @@ def tell(story, lab, checks):
     print(f"{story.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
 
 
-def main(lists, make_lab):
-    """Those of one list of stories run one after the other, the lists at the same time. Returns the exit status."""
+def tell_waiting(waiting, lab, checks):
+    """Tells the stories that nobody else has begun."""
+    with contextlib.suppress(queue.Empty):
+        while True:
+            tell(waiting.get_nowait(), lab, checks)
+
+
+def main(stories, make_lab, at_once):
+    """Tells the stories, which begin in this order, so many at the same time. Returns the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--holdfast", required=True, type=pathlib.Path, help="the command line under test")
-    parser.add_argument("--only", choices=[story.__name__ for stories in lists for story in stories], help="one story")
+    parser.add_argument("--only", choices=[story.__name__ for story in stories], help="one story")
     options = parser.parse_args()
-    lists = [[story for story in stories if options.only in (None, story.__name__)] for stories in lists]
+    stories = [story for story in stories if options.only in (None, story.__name__)]
     try:
         guest.prepare()
     except guest.Unavailable as reason:
         print(f"skipped: no Linux guest: {reason}")
-        print(f"0 passed, 0 failed, {sum(len(story.CHECKS) for stories in lists for story in stories)} skipped")
+        print(f"0 passed, 0 failed, {sum(len(story.CHECKS) for story in stories)} skipped")
         return 0
-    checks = Checks()
+    checks, waiting = Checks(), queue.SimpleQueue()
+    for story in stories:
+        waiting.put(story)
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
         lab = make_lab(options.holdfast.resolve(), pathlib.Path(folder))
         # Daemons, so that Ctrl-C ends everything: QEMU dies with the thread that began it.
         threads = [
-            threading.Thread(
-                target=lambda stories=stories: [tell(story, lab, checks) for story in stories], daemon=True
-            )
-            for stories in lists
+            threading.Thread(target=tell_waiting, args=(waiting, lab, checks), daemon=True) for _ in range(at_once)
         ]
         for thread in threads:
             thread.start()

@@ -21,7 +21,13 @@ mkdir /tmp/user && chown nobody /tmp/user
 su -s /bin/sh nobody -c 'XDG_DATA_HOME=/tmp/user /disk/verity measure --state /tmp/user/state --out /tmp/user/evidence' &&
   report measured-user "$(base64 -w 0 /tmp/user/evidence)"
 
-meet /disk/verity /tmp/lock /tmp || report failed enrolment
+# A service approves the program that makes it, so one is made by the program with fs-verity.
+cp -a /met/lock /met/lock.json /tmp
+/disk/verity service init --dir /tmp/service &&
+  /disk/verity service show --dir /tmp/service --json >/tmp/service.json &&
+  /disk/verity device trust --dir /tmp/lock /tmp/service.json &&
+  /disk/verity service device add --dir /tmp/service /tmp/lock.json &&
+  /disk/verity enroll --device /tmp/lock.json --service /tmp/service --state /tmp/state || report failed enrolment
 serve /disk/verity /tmp/lock
 prove proved /disk/verity /tmp/state unlock
 prove copied /disk/plain /tmp/state unlock
