@@ -30,6 +30,7 @@ class Air:
         self.lock = threading.Lock()
         self.to_drop = collections.Counter()
         self.delay_seconds = collections.Counter()
+        self.call_seconds = 0
         self.silent = False
         # Packets of the prover's host whose completion was reported before they were sent on.
         self.completed_early = 0
@@ -61,6 +62,11 @@ class Air:
         with self.lock:
             for end in [to] if isinstance(to, str) else to:
                 self.delay_seconds[end] = milliseconds / 1000
+
+    def call_for(self, seconds):
+        """The prover's controller says so much later that a call was in vain, as a real one, which calls until its page timeout."""
+        with self.lock:
+            self.call_seconds = seconds
 
     def cut(self):
         """Nothing passes any more, in either direction: to the verifier, the prover has gone without a word."""
@@ -116,10 +122,11 @@ class Air:
         self.queue(packet, to)
 
     def queue(self, packet, to):
-        is_on_air = packet[0] == h4.ACL
+        is_on_air, is_vain_call = packet[0] == h4.ACL, h4.is_vain_call(packet)
         # What is delayed less does not overtake what was delayed more.
-        way = to, is_on_air
-        self.last_due[way] = max(self.last_due[way], time.monotonic() + self.delay_seconds[to] * is_on_air)
+        way = to, is_on_air, is_vain_call
+        delay = self.delay_seconds[to] if is_on_air else self.call_seconds if is_vain_call else 0
+        self.last_due[way] = max(self.last_due[way], time.monotonic() + delay)
         heapq.heappush(self.waiting, (self.last_due[way], next(self.order), packet, to))
 
     def send_due(self):

@@ -147,12 +147,12 @@ has_at_most() { [ "$(ls "/proc/$server/fd" | wc -l)" -le "$1" ]; }
 # commands: prints the number of commands that the kernel has sent to the adapter, among them one for each call of a peer.
 commands() { hciconfig hci0 | sed -nE 's/.*TX .*commands:([0-9]+).*/\1/p'; }
 
-# calls NAME COUNT: waits until the prover that `meanwhile NAME` began has called its peer again and again since the adapter had COUNT
-# commands. A call lasts only milliseconds, so its socket might never be seen. Fails if the prover ends before, or makes no call.
+# calls NAME COUNT CALLS: waits until the prover that `meanwhile NAME` began has called its peer CALLS times since the adapter had COUNT
+# commands. A call may last only milliseconds, so its socket might never be seen. Fails if the prover ends before, or makes no call.
 calls() {
   for try in $(seq 400); do
     [ -e "/tmp/$1.over" ] && break
-    [ "$(commands)" -ge $(($2 + 3)) ] && return
+    [ "$(commands)" -ge $(($2 + $3)) ] && return
     sleep 0.05
   done
   echo "the prover made no calls, or has ended: $(commands) commands after $2"

@@ -1,6 +1,6 @@
 """HCI over a byte stream: each packet begins with a byte that says what it is.
 
-Source: Bluetooth Core Specification, Volume 4, Part A, section 2 (UART transport), and Part E, sections 5.4 (packets) and 7.7.19.
+Source: Bluetooth Core Specification, Volume 4, Part A, section 2 (UART transport), and Part E, sections 5.4 (packets), 7.7.3 and 7.7.19.
 """
 
 COMMAND, ACL, SYNCHRONOUS, EVENT, ISOCHRONOUS = range(1, 6)
@@ -12,7 +12,7 @@ HEADERS = {
     EVENT: (3, 2, 1, 0xFF),
     ISOCHRONOUS: (5, 3, 2, 0x3FFF),
 }
-NUMBER_OF_COMPLETED_PACKETS = 0x13
+CONNECTION_COMPLETE, NUMBER_OF_COMPLETED_PACKETS = 0x03, 0x13
 HANDLE_BITS = 0x0FFF
 
 
@@ -42,6 +42,11 @@ def packet_size(buffer):
 def is_completion(packet):
     """Whether a controller says by it that it has sent an ACL packet."""
     return packet[0] == EVENT and packet[1] == NUMBER_OF_COMPLETED_PACKETS
+
+
+def is_vain_call(packet):
+    """Whether a controller says by it that a host did not answer its call, or refused it, over BR/EDR."""
+    return packet[0] == EVENT and packet[1] == CONNECTION_COMPLETE and packet[3] != 0
 
 
 def completion(packet):

@@ -67,15 +67,18 @@ extension OpenFile {
   /// Makes attempts to connect until one succeeds, another one cannot help, or `deadline` has passed.
   ///
   /// Over Low Energy, a peer may have lost its link to another host a moment ago and not advertise again yet. Over BR/EDR, a link
-  /// whose last channel was closed ends two seconds later, and takes an attempt with it that has just begun. Such an attempt
-  /// fails quickly; one that a page timeout ends (5.12 s by default) is not repeated, because the peer is absent.
+  /// whose last channel was closed ends two seconds later, and takes an attempt with it that has just begun. An adapter says that
+  /// the peer is absent once it has called it for its page timeout, so an attempt that took as long and found the peer
+  /// unreachable is not repeated.
   ///
   /// - Parameters:
   ///   - refusalLimit: the number of refusals after which no further attempt is made.
+  ///   - pageTimeoutMilliseconds: the time for which an adapter calls an absent peer over BR/EDR, in milliseconds.
   ///   - wakeUp: ends a pause between attempts when it is raised; nil for nothing.
   ///   - attempt: connects; its argument is the maximum time for a link, in milliseconds.
   package static func retrying<Result>(
-    over radio: Scheme.Radio?, by deadline: Deadline, refusalLimit: Int = 3, unless wakeUp: WakeUp?,
+    over radio: Scheme.Radio?, by deadline: Deadline, refusalLimit: Int = 3,
+    pageTimeoutMilliseconds: Int = defaultPageTimeoutMilliseconds, unless wakeUp: WakeUp?,
     _ attempt: (Int) throws(TransportError) -> Result
   ) throws(TransportError) -> Result {
     let isLowEnergy = radio == .lowEnergy
@@ -83,13 +86,14 @@ extension OpenFile {
     var reason: TransportError?
     var refusals = 0
     while true {
-      let quick = Deadline(afterMilliseconds: quickMilliseconds)
+      let pageTimeout = Deadline(afterMilliseconds: pageTimeoutMilliseconds)
       do throws(TransportError) { return try attempt(attemptMilliseconds) } catch {
         // The time that is over says less than the reason of an earlier attempt.
         if error != .timedOutWaiting || reason == nil { reason = error }
         let isRefusal = error.isRefusal(over: radio)
         if isRefusal { refusals += 1 }
-        guard isRefusal ? refusals < refusalLimit : error.mayPass, !deadline.hasPassed, isLowEnergy || !quick.hasPassed
+        let isAbsent = error == .unreachable && !isLowEnergy && pageTimeout.hasPassed
+        guard isRefusal ? refusals < refusalLimit : error.mayPass, !isAbsent, !deadline.hasPassed
         else { throw reason ?? error }
       }
       if isLowEnergy { attemptMilliseconds = 4000 }
@@ -99,8 +103,10 @@ extension OpenFile {
 
   /// The pause between two attempts, in milliseconds.
   private static let retryMilliseconds = 100
-  /// The longest attempt over BR/EDR that is repeated, in milliseconds.
-  private static let quickMilliseconds = 3000
+  /// The page timeout that adapters have unless they are told another: 0x2000 slots of 0.625 ms.
+  ///
+  /// Source: Bluetooth Core 5.4, volume 4 part E, section 6.6.
+  package static let defaultPageTimeoutMilliseconds = 0x2000 * 625 / 1000
 }
 
 extension TransportError {

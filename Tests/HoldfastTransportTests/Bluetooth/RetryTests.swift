@@ -6,12 +6,15 @@ import Testing
 struct RetryTests {
   /// Makes attempts that fail with `errors`, one each, and then succeed. Returns the number of attempts and the last error.
   private func attempts(
-    _ errors: [TransportError], over radio: Scheme.Radio, milliseconds: Int = 60_000, unless wakeUp: WakeUp? = nil
+    _ errors: [TransportError], over radio: Scheme.Radio, milliseconds: Int = 60_000,
+    pageTimeoutMilliseconds: Int = OpenFile.defaultPageTimeoutMilliseconds, unless wakeUp: WakeUp? = nil
   ) -> (count: Int, error: TransportError?) {
     var count = 0
     do throws(TransportError) {
-      try OpenFile.retrying(over: radio, by: Deadline(afterMilliseconds: milliseconds), unless: wakeUp) {
-        _ throws(TransportError) in
+      try OpenFile.retrying(
+        over: radio, by: Deadline(afterMilliseconds: milliseconds), pageTimeoutMilliseconds: pageTimeoutMilliseconds,
+        unless: wakeUp
+      ) { _ throws(TransportError) in
         count += 1
         if count <= errors.count { throw errors[count - 1] }
       }
@@ -40,6 +43,21 @@ struct RetryTests {
       #expect(attempts([.unreachable], over: radio, milliseconds: milliseconds) == (1, .unreachable))
     }
     #expect(attempts([.unreachable, .unreachable], over: radio, milliseconds: .max) == (3, nil))
+  }
+
+  @Test("a peer that the adapter has called for its whole page timeout is absent")
+  func absent() {
+    #expect(OpenFile.defaultPageTimeoutMilliseconds == 5120)
+    #expect(attempts([.unreachable], over: .classic, pageTimeoutMilliseconds: 0) == (1, .unreachable))
+    #expect(attempts([.linkLost, .unreachable], over: .classic, pageTimeoutMilliseconds: 0) == (2, .unreachable))
+  }
+
+  @Test(
+    "whatever ends otherwise is tried again however long it took",
+    arguments: [TransportError.linkLost, .closed, .addressInUse])
+  func late(error: TransportError) {
+    #expect(attempts([error, error], over: .classic, pageTimeoutMilliseconds: 0) == (3, nil))
+    #expect(attempts([error, .unreachable], over: .lowEnergy, pageTimeoutMilliseconds: 0) == (3, nil))
   }
 
   @Test("a wake-up ends the attempts")
