@@ -7,6 +7,8 @@ peer=$heard
 exchange l2ping l2ping -c 2 -d 0 "$peer"
 exchange l2cap l2test -s -P 4097 -b 600 -N 5 -g 500 "$peer"
 exchange rfcomm rctest -s -P 5 -b 100 -N 5 "$peer"
+# A request during the end of a link is refused.
+alone 0
 exchange rfcomm-secured rctest -s -P 6 -b 100 -N 5 -A -E "$peer"
 
 # Round trips, normal, delayed, lost and cut, when the host says so. Without a controller, connecting never ends.
