@@ -40,10 +40,15 @@ extension Prover {
     return changed
   }
 
-  /// Returns fresh evidence with which the app proves to a service who it is. Nothing is stored.
+  /// Returns fresh evidence with which the app proves to a service who it is, in the form of a device's enrolment, which that service
+  /// has read before. Nothing is stored.
   ///
   /// Rules about the posture are not asked: this gives no access to anything.
-  package func identifyingEvidence() throws(ProverError) -> [UInt8] {
-    try takeBaselines(1, as: AppClaims(), of: try measureForEnrolment())[0].evidence
+  ///
+  /// - Throws: ``ProverError/state(_:)`` if the device is not enrolled; ``ProverError/measurement(_:)``.
+  package func identifyingEvidence(for device: DeviceID) throws(ProverError) -> [UInt8] {
+    var prover = self
+    prover.measurementPolicy = try choice(device).measurementPolicy.intersection(.treeDigests)
+    return try prover.takeBaselines(1, as: AppClaims(), of: try prover.measureForEnrolment())[0].evidence
   }
 }

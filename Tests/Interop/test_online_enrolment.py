@@ -17,7 +17,7 @@ import time
 
 import pytest
 from cryptography import x509
-from holdfast_peer import transport
+from holdfast_peer import cbor, measurement, transport
 from holdfast_peer.command_line import CommandLine, stop
 from holdfast_peer.state import enrolment
 from online_service import ARC, INVITATION, LOOPBACK, Authority, Issuer, Service
@@ -682,6 +682,32 @@ def waits(world, service, state, *more):
             assert evidence not in data and INVITATION.encode() not in data, f"a secret is in {path.name}"
             assert path.stat().st_mode & 0o777 == 0o600, f"mode of {path}"
     return said["request"]
+
+
+@pytest.mark.parametrize(
+    "options, policy", [((), 0), (("--tree-digests",), 2), (("--known-code", "--tree-digests"), 3)]
+)
+def test_a_baseline_is_measured_as_the_options_say_and_the_same_command_continues_it(
+    world, service, state, options, policy
+):
+    waits(world, service, state, *options)
+    service.decision = "approved"
+    ended(world.enroll(state, [service], *options), OK)
+    (configuration,) = state.rglob("measurement_config.bin")
+    assert measurement.parse_configuration(configuration.read_bytes())["policy"] == policy
+    assert len({body["evidence"] for body in service.sent("/v1/attest")}) == 1, "another baseline"
+
+
+@pytest.mark.parametrize("options, policy", [((), 0), (("--tree-digests", "--known-code"), 2)])
+def test_a_service_is_asked_about_a_token_with_evidence_in_the_form_of_the_enrolment(
+    world, service, state, options, policy
+):
+    ended(world.enroll(state, [service], *options), OK)
+    service.replace["/v1/enrolment"] = lambda handler: handler.refuse(403, "unknownToken")
+    world.line.run("status", "--state", state, "--service", "default")
+    (asked,) = service.sent("/v1/enrolment")
+    evidence = cbor.decode(base64.b64decode(asked["evidence"]))
+    assert measurement.parse_configuration(evidence[1])["policy"] == policy
 
 
 def test_the_same_command_continues_a_request_that_waits(world, service, state):

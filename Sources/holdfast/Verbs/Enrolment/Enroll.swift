@@ -94,7 +94,7 @@ struct Enroll: Verb {
     let (claims, wishes) = (try app.claims(), try token.wishes())
     return OnlineEnrolment(
       state: state, services: services, carrier: try CarrierProcess.path(), claims: claims, wishes: wishes,
-      isReplacing: replace)
+      posture: posture, measuring: measuring, isReplacing: replace)
   }
 
   /// Reads all descriptors before any measurement. No device may be named twice.

@@ -14,14 +14,18 @@ final class OnlineEnrolment {
   let carrier: String
   let claims: AppClaims
   let wishes: TokenWishes
+  let posture: PostureOptions
+  let measuring: MeasuringOptions
   let isReplacing: Bool
   private let folder: ProverFolder
 
   init(
-    state: String, services: OnlineServices, carrier: String, claims: AppClaims, wishes: TokenWishes, isReplacing: Bool
+    state: String, services: OnlineServices, carrier: String, claims: AppClaims, wishes: TokenWishes,
+    posture: PostureOptions, measuring: MeasuringOptions, isReplacing: Bool
   ) {
     (self.state, self.services, self.carrier) = (state, services, carrier)
     (self.claims, self.wishes, self.isReplacing) = (claims, wishes, isReplacing)
+    (self.posture, self.measuring) = (posture, measuring)
     folder = ProverFolder(path: state)
   }
 
@@ -89,6 +93,7 @@ final class OnlineEnrolment {
       return try beginAnew(device, measurement, replacing: true)
     }
     let baseline: Baseline? = try reading(state) { (prover) throws(ProverError) in
+      let prover = prover.with(posture, measuring)
       do throws(ProverError) { return try prover.resume(for: device, as: claims, of: measurement) } catch {
         switch error {
         case .state(.usedBaseline), .state(.damaged), .state(.missing), .measurement(.malformedConfiguration):
@@ -111,7 +116,8 @@ final class OnlineEnrolment {
   ) throws(Failure) -> Begun {
     let request = WaitingRequest(wishes: wishesAndClaims)
     let baseline = try writing(state) { (prover) throws(ProverError) in
-      try prover.begin(request, for: device, as: claims, of: measurement, replacing: replacing)
+      try prover.with(posture, measuring)
+        .begin(request, for: device, as: claims, of: measurement, replacing: replacing)
     }
     return Begun(baseline, request, isContinued: false)
   }

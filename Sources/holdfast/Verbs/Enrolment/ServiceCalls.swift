@@ -92,7 +92,7 @@ struct ServiceCallOptions: ParsableArguments {
   ) throws(Failure) -> (status: String, terms: [UInt8]?)? {
     let (token, evidence) = try reading(state) { (prover) throws(ProverError) in
       let token = try prover.tokenID(for: device)
-      return (token, token == nil ? [] : try prover.identifyingEvidence())
+      return (token, token == nil ? [] : try prover.identifyingEvidence(for: device))
     }
     guard let token else { return nil }
     var text: [UInt8] = []
