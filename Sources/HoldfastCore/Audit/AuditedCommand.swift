@@ -87,6 +87,7 @@ package struct AuditedActuatorEvent: Sendable, Equatable {
   init(_ reader: inout CBORReader) throws(EncodingFault) {
     round = try reader.unsigned()
     text = try reader.text()
+    guard !text.bytes.isEmpty else { throw .unexpected }
   }
 
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {

@@ -22,9 +22,10 @@ def _below(limit, least=0):
     return check
 
 
-def _text(most):
+def _text(most, least=0):
     def check(value):
         require(isinstance(value, str), "WrongType")
+        require(len(value.encode()) >= least, "EmptyText")
         require(len(value.encode()) <= most, "TextTooLong")
 
     return check
@@ -85,7 +86,7 @@ KINDS = {
     20: (_uint, _below(8), _text(64)),
     21: (_user, _uint),
     22: (_or_null(_kid),),
-    23: (_uint, _text(64)),
+    23: (_uint, _text(64, 1)),
 }
 
 

@@ -88,6 +88,8 @@ def _entries(group):
         ("user of 32 bytes", [7, NOW, 12, "\u00fc" * 16]),
         ("subject of 64 bytes", [7, NOW, 0, 0, "c" * 32, ISSUER.kid, TOKEN, "s" * 64, 0]),
         ("words of 64 bytes", [7, NOW, 20, 1, 6, "w" * 64]),
+        ("event of 1 byte", [7, NOW, 23, 1, "e"]),
+        ("event of 64 bytes", [7, NOW, 23, 1, "e" * 64]),
     ):
         valid(comment, items, ("Boundary",))
     _bad_entries(group)
@@ -160,6 +162,7 @@ def _bad_entries(group):
         ("failed for reason 8", "OutOfRange", 20, [7, 8, ""]),
         ("words of 65 bytes", "TextTooLong", 20, [7, 0, "w" * 65]),
         ("event of 65 bytes", "TextTooLong", 23, [7, "e" * 65]),
+        ("event of no bytes", "EmptyText", 23, [7, ""]),
         ("event as bytes", "WrongType", 23, [7, b"open"]),
     ):
         invalid(comment, flag, kind, *details)

@@ -45,6 +45,7 @@ NOTES = {
     "WrongSize": (_MISSING, "A value of another length than required."),
     "WrongCount": (_MISSING, "An array with too many or too few elements."),
     "TextTooLong": (_MISSING, "A text over its limit, which counts bytes."),
+    "EmptyText": (_MISSING, "A text without a character, where one is required."),
     "TooLarge": (_MISSING, "A message, token or file over its limit."),
     "MissingKey": (_MISSING, "A required map key is absent."),
     "UnknownKey": (_MISSING, "A map key that is not defined."),
