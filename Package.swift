@@ -205,8 +205,8 @@ let package = Package(
     .target(
       name: "HoldfastVectors",
       dependencies: [
-        "COpenSSL", "HoldfastAuthenticator", "HoldfastCore", "HoldfastDevice", "HoldfastOpenSSL", "HoldfastFormats",
-        "HoldfastIssuer", "HoldfastLinux", "HoldfastReplay", "HoldfastTransport", "HoldfastUser",
+        "COpenSSL", "HoldfastAuthenticator", "HoldfastCore", "HoldfastDevice", "HoldfastFirmware", "HoldfastFormats",
+        "HoldfastIssuer", "HoldfastLinux", "HoldfastOpenSSL", "HoldfastReplay", "HoldfastTransport", "HoldfastUser",
       ],
       swiftSettings: strict),
 

@@ -208,6 +208,7 @@ NOT_A_DEVICES = {
     "SealRequest": "a board makes none",
     "AuditEntry": "a device writes it, its owner reads it",
     "AuditFile": "a board writes no files",
+    "FirmwareImage": "its owner reads it",
     "ServiceRecord": "a board has no Bluetooth",
     "ServiceAnswer": "a prover reads it",
     "AttestationToken": "a backend opens it",

@@ -23,7 +23,7 @@ import Testing
       ("audit_test.json", "AuditFile"), ("state_test.json", "StoreState"), ("state_test.json", "UndoCode"),
       ("attestation_token_test.json", "AttestationToken"),
       ("service_discovery_test.json", "ServiceRecord"),
-      ("frames_test.json", "Frames"),
+      ("frames_test.json", "Frames"), ("firmware_image_test.json", "FirmwareImage"),
     ], [0.0, 0.5, 1.0])
   func `a valid test fails when any of its values is changed`(file: (name: String, type: String), place: Double) throws
   {

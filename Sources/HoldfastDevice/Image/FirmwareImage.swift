@@ -55,7 +55,7 @@ package final class FirmwareImage {
   }
 
   /// Returns the owner's view of a provision; nil if its parts do not belong together.
-  private static func known(
+  package static func known(
     _ provision: borrowing Provision
   ) -> (descriptor: DeviceDescriptor, policy: DevicePolicy)? {
     guard let policy = DevicePolicy(provision.policy) else { return nil }

@@ -121,6 +121,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
         try absorb(place)
       } catch { throw .damaged }
     }
+    // The last item reaches into the padding or the checksum.
+    guard position == transaction.upperBound else { throw .damaged }
   }
 
   private mutating func absorb(_ place: UInt16) throws(EncodingFault) {

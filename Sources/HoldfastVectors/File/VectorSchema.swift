@@ -37,6 +37,7 @@ struct VectorSchema {
       [
         "ActuatorCommandsCBOR", "ActuatorCommandsJSON", "ActuatorAnswerCBOR", "ActuatorAnswerJSON", "ActuatorCommand",
       ]
+    case "firmware_image": ["FirmwareImage"]
     case "audit": ["AuditEntry", "AuditFile"]
     case "seal": ["SealFields", "SealQuestion", "Seal", "SealRequest"]
     case "oath_hotp": ["HOTP"]

@@ -191,6 +191,7 @@ extension VectorFile {
     case "SealRequest": try replay(group, as: SealRequestVectors.self, into: &report)
     case "AuditEntry": try replay(group, as: AuditEntryVectors.self, into: &report)
     case "AuditFile": try replay(group, as: AuditFileVectors.self, into: &report)
+    case "FirmwareImage": try replay(group, as: FirmwareImageVectors.self, into: &report)
     case "StateString": try replay(group, as: StateStringVectors.self, into: &report)
     case "StateRecords": try replay(group, as: StateRecordVectors.self, into: &report)
     case "StoreState": try replay(group, as: StoreStateVectors.self, into: &report)

@@ -67,6 +67,14 @@ def decode(data, tags=()):
     return item
 
 
+def decode_sequence(data):
+    """The items in `data`, one after another (RFC 8742)."""
+    reader, items = _Reader(bytes(data), ()), []
+    while reader.offset < len(reader.data):
+        items.append(reader.item(0))
+    return items
+
+
 class _Reader:
     def __init__(self, data, tags):
         self.data, self.tags, self.offset = data, tags, 0

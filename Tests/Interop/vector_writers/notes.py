@@ -150,6 +150,17 @@ NOTES = {
     # service discovery
     "WrongRecord": (_MISSING, "A record of something else."),
     "NoPort": (_MISSING, "No record of a Holdfast device with a port at which a prover may connect."),
+    # images of flash
+    "Unprovisioned": (_MALFORMED, "Flash that begins blank: it was never provisioned, or only in part."),
+    "Slots": (_MISSING, "Slots of a journal in a state that no power cut leaves, or without a transaction."),
+    "Transaction": (
+        _MALFORMED,
+        "The head of a transaction is none, reaches too far, or something follows the last one.",
+    ),
+    "NoRoom": (_MISSING, "More commands, issuers, users, codes, floors or uses than a device has room for."),
+    "DuplicateIssuer": (_MISSING, "An issuer that occurs twice."),
+    "Dangling": (_MISSING, "An item about a user or a code that is not there."),
+    "KeyPair": (_AUTH, "A public key that is not the private key's."),
     # frames
     "EmptyFrame": (_MALFORMED, "An empty frame where there is no line."),
 }

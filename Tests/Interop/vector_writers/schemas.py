@@ -116,6 +116,28 @@ PORTS = {
     "minItems": 1,
 }
 
+
+def pairs(first, second):
+    return {"type": "array", "items": {"type": "array", "items": [first, second], "minItems": 2, "maxItems": 2}}
+
+
+# what an owner's commands show of a valid image of a microcontroller's flash
+SHOWN = {
+    "deviceId": hex_of(16),
+    "publicKey": hex_of(65),
+    "issuers": pairs(hex_of(8), HEX),
+    "policy": HEX,
+    "clockFloor": UINT,
+    "starts": UINT,
+    "kept": UINT,
+    "floors": pairs(hex_of(8), UINT),
+    "users": {"type": "array", "items": {"type": "array", "items": HEX, "minItems": 4, "maxItems": 4}},
+    "codes": {"type": "array", "items": HEX},
+    "entries": {"type": "array", "items": HEX},
+    "auditCount": UINT,
+    "auditHead": hex_of(32),
+}
+
 # what a valid request for a seal contains
 ASKED = {
     "device": hex_of(16),
@@ -265,6 +287,7 @@ FILES = {
             ("messages",),
         )
     },
+    "firmware_image": {"FirmwareImage": ({}, {"image": pairs(UINT, HEX), **SHOWN}, tuple(SHOWN))},
     "audit": {"AuditEntry": ({}, {"entry": HEX}, ()), "AuditFile": ({}, {"file": HEX}, ())},
     "seal": {
         "SealFields": (
