@@ -70,6 +70,26 @@ import Testing
         + #""protected":{"alg":"\#(algorithm)"}\#(unsent)}]}},"output":{"cbor":"\#(encrypted)"}}"#)
   }
 
+  // Appendix C.5.4 of RFC 8152, to two recipients: ECDH-ES with a compressed point, and A256KW.
+  private let shared =
+    "D8618543A10105A054546869732069732074686520636F6E74656E742E5820BF48235E809B5C42E995F2B7D5FA13620E7ED8"
+    + "34E337F6AA43DF161E49E9323E828344A101381CA220A4010220032158420043B12669ACAC3FD27898FFBA0BCD2E6C366D53"
+    + "BC4DB71F909A759304ACFB5E18CDC7BA0B13FF8C7636271A6924B1AC63C02688075B55EF2D613574E7DC242F79C322F50458"
+    + "1E62696C626F2E62616767696E7340686F626269746F6E2E6578616D706C655828339BC4F79984CDC6B3E6CE5F315A4C7D2B"
+    + "0AC466FCEA69E8C07DFBCA5BB1F661BC5F8E0DF9E3EFF58340A2012404582430313863306165352D346439622D343731622D"
+    + "626664362D65656633313462633730333758280B2C7CFCE04E98276342D6476A7723C090DFDD15F9A518E7736549E9983706"
+    + "95E6D6A83B4AE507BB"
+
+  private func outcome(shared encoded: String, kid: String = "018c0ae5-4d9b-471b-bfd6-eef314bc7037") throws -> String {
+    let first = #"{"key":{"kty":"EC","kid":"bilbo"},"protected":{"alg":"ECDH-ES-A128KW"},"unsent":{"compressed":1}}"#
+    let second =
+      #"{"key":{"kty":"oct","kid":"\#(kid)","k":"hJtXIZ2uSN5kbQfbtTNWbpdmhkV8FJG-Onbc6mxCcYg"},"#
+      + #""unprotected":{"alg":"A256KW"}}"#
+    return try replayed(
+      #"{"input":{"plaintext":"This is the content.","mac":{"protected":{"alg":"HS256"},"recipients":[\#(first),"#
+        + #"\#(second)]}},"output":{"cbor":"\#(encoded)"}}"#)
+  }
+
   private func replayed(_ file: String) throws -> String {
     let report = try replay(file)
     return report.skips.first?.reason ?? report.failures.first?.happened ?? "passed"
@@ -93,6 +113,16 @@ import Testing
     #expect(try outcome(encrypted: agreed.replacing("52c6ff", with: "52c6fe")) == "refused: no shared secret")
     #expect(
       try outcome(encrypted: agreed.replacing("2001215820", with: "2002215820")) == "refused: key on another curve")
+  }
+
+  @Test func `of several recipients, the one that the key is for gives the key of the content`() throws {
+    #expect(try outcome(shared: shared) == "passed")
+    #expect(try outcome(shared: shared, kid: "bilbo.baggins@hobbiton.example") == "refused: key")
+    #expect(try outcome(shared: shared, kid: "sam") == "refused: 0 recipients with that key")
+    let wrapped = shared.dropLast(2) + "BC"
+    #expect(try outcome(shared: String(wrapped)) == "refused: key wrap")
+    let both = shared.replacing("828344A1", with: "838344A1") + shared.suffix(172)
+    #expect(try outcome(shared: both) == "refused: 2 recipients with that key")
   }
 
   @Test func `what is not read is skipped with its reason`() throws {

@@ -25,7 +25,8 @@ struct COSEExample: ReplayableGroup {
     let common = try message.optional("external")?.bytes() ?? []
     var parties: [COSEMessage.Party] = []
     for holder in try holders(message, kind) {
-      parties.append((try key(of: holder), try holder.optional("external")?.bytes() ?? common))
+      let reason = try reasonToSkip(holder: holder, kind)
+      if reason == nil { parties.append(try party(holder, common)) }
     }
     do throws(Refusal) {
       let parsed = try COSEMessage(encoded, kind: kind)
@@ -33,26 +34,35 @@ struct COSEExample: ReplayableGroup {
     } catch { return .refused(error.reason) }
   }
 
+  private func party(_ holder: VectorNode, _ common: [UInt8]) throws(VectorFault) -> COSEMessage.Party {
+    (try key(of: holder), try holder.optional("external")?.bytes() ?? common)
+  }
+
   /// Returns what the message needs and is not read here; nil for nothing.
   private func reasonToSkip(_ message: VectorNode, _ kind: COSEKind) throws(VectorFault) -> String? {
     if message.optional("protected")?.value["crit"] != nil { return "crit" }
     if message.optional("unprotected")?.value["partialIV_hex"] != nil { return "partial IV" }
-    let holders = try holders(message, kind)
-    for holder in holders {
-      guard let key = holder.optional("key") else { return "recipients of a recipient" }
-      if key.value["kty"]?.text == "OKP" { return "a key of type OKP" }
+    if kind != .sign, !hasAlgorithm(message, of: kind.content) { return "another alg of COSE" }
+    var first: String?
+    for holder in try holders(message, kind) {
+      let reason = try reasonToSkip(holder: holder, kind)
+      // A recipient that is not read is ignored next to one that is; every signer is read.
+      if reason == nil, kind.form.hasRecipients { return nil }
+      if first == nil { first = reason }
     }
-    if kind == .sign {
-      for signer in holders where !hasAlgorithm(signer, of: .sign1) { return "another alg of COSE" }
-      return nil
-    }
-    guard hasAlgorithm(message, of: kind.content) else { return "another alg of COSE" }
+    return first
+  }
+
+  /// Returns what a signer or recipient, or the holder of a message's only key, needs and is not read here; nil for nothing.
+  private func reasonToSkip(holder: VectorNode, _ kind: COSEKind) throws(VectorFault) -> String? {
+    guard let key = holder.optional("key") else { return "recipients of a recipient" }
+    if key.value["kty"]?.text == "OKP" { return "a key of type OKP" }
+    if kind == .sign, !hasAlgorithm(holder, of: .sign1) { return "another alg of COSE" }
     guard kind.form.hasRecipients else { return nil }
-    guard holders.count == 1 else { return "several recipients" }
-    guard let name = algorithmName(of: holders[0]), COSERecipient.algorithmNames.contains(name) else {
+    guard let name = algorithmName(of: holder), COSERecipient.algorithmNames.contains(name) else {
       return "another alg of a recipient"
     }
-    for (name, value) in holders[0].optional("unsent")?.value.members ?? [] {
+    for (name, value) in holder.optional("unsent")?.value.members ?? [] {
       guard name == "compressed" else { return "a context that is not sent" }
       if value.number == 1 { return "compressed point" }
     }

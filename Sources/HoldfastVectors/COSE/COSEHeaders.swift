@@ -5,6 +5,8 @@ import HoldfastCore
 struct COSEHeaders {
   private(set) var algorithm: Int64?
   private(set) var nonce: [UInt8] = []
+  /// The id of the key; nil if there is none.
+  private(set) var keyID: [UInt8]?
   private(set) var salt: [UInt8] = []
   /// The ephemeral key of an agreement: the number of its curve, and its coordinates.
   private(set) var ephemeralKey: (curve: Int64, x: [UInt8], y: [UInt8])?
@@ -37,6 +39,9 @@ struct COSEHeaders {
         guard algorithm == nil else { throw .unexpected }
         algorithm = try reader.integer()
       case 2: throw .unexpected
+      case 4:
+        guard keyID == nil else { throw .unexpected }
+        keyID = [UInt8](try reader.byteString())
       case 5:
         guard nonce.isEmpty else { throw .unexpected }
         nonce = [UInt8](try reader.byteString())
@@ -54,7 +59,7 @@ struct COSEHeaders {
     }
   }
 
-  /// Reads a public key with both coordinates. Source: RFC 9053 §7.1.1.
+  /// Reads a public key. If its point is compressed, y is empty. Source: RFC 9053 §7.1.1.
   private static func readKey(_ reader: inout CBORReader) throws(EncodingFault) -> (Int64, [UInt8], [UInt8]) {
     var curve: Int64?
     var (x, y): ([UInt8], [UInt8]) = ([], [])
@@ -63,7 +68,8 @@ struct COSEHeaders {
       case 1: guard try reader.integer() == 2 else { throw .unexpected }
       case -1: curve = try reader.integer()
       case -2: x = [UInt8](try reader.byteString())
-      case -3: y = [UInt8](try reader.byteString())
+      case -3:
+        if try reader.nextMajorType() == .bytes { y = [UInt8](try reader.byteString()) } else { try reader.skipValue() }
       default: try reader.skipValue()
       }
     }

@@ -114,7 +114,7 @@ struct COSEMessage {
   /// A key, and the external bytes that are authenticated with it.
   typealias Party = (key: JSONValue, external: [UInt8])
 
-  /// Returns the content, which is authentic. Every signer must have the key at its place; other messages have one key.
+  /// Returns the content, which is authentic. Every signer must have the key at its place, and every key must be that of one recipient.
   func open(with parties: [Party]) throws(Refusal) -> [UInt8] {
     if kind == .sign {
       guard signers.count == parties.count else { throw Refusal(reason: "\(signers.count) signers") }
@@ -125,7 +125,12 @@ struct COSEMessage {
       }
       return content
     }
-    let (key, external) = parties[0]
+    var opened: [UInt8] = []
+    for (key, external) in parties { opened = try open(with: key, external) }
+    return opened
+  }
+
+  private func open(with key: JSONValue, _ external: [UInt8]) throws(Refusal) -> [UInt8] {
     let algorithm = try COSEAlgorithm.named(headers.algorithm, kind.content)
     let message = structure(external)
     if kind == .sign1 {
@@ -134,14 +139,24 @@ struct COSEMessage {
     }
     let secret: [UInt8]
     if kind.form.hasRecipients {
-      guard recipients.count == 1 else { throw Refusal(reason: "\(recipients.count) recipients") }
-      secret = try recipients[0].contentKey(for: algorithm, key: key)
+      secret = try recipient(of: key).contentKey(for: algorithm, key: key)
     } else {
       secret = try key.parsedKey().secretOctets()
     }
     if kind.content == .encrypt0 { return try decrypt(algorithm, secret: secret, authenticating: message) }
     try verify(message, algorithm, secret: secret)
     return content
+  }
+
+  /// Returns the only recipient that a key can be for. Source: RFC 9052 §3.1, `kid`.
+  private func recipient(of key: JSONValue) throws(Refusal) -> COSERecipient {
+    let keyID = key["kid"]?.text.map { Array($0.utf8) }
+    let found = recipients.filter { recipient in
+      guard let keyID, let named = recipient.headers.keyID else { return recipients.count == 1 }
+      return named == keyID
+    }
+    guard found.count == 1 else { throw Refusal(reason: "\(found.count) recipients with that key") }
+    return found[0]
   }
 
   /// Returns the bytes that are signed, or authenticated with the content. Source: RFC 9052 §4.4, §5.3 and §6.3.

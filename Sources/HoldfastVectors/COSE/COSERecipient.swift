@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 /// A recipient of a message, and the way in which it gets the key of the content. Source: RFC 9052 §5.1, RFC 9053 §6.
 struct COSERecipient {
   private let protected: [UInt8]
-  private let headers: COSEHeaders
+  let headers: COSEHeaders
   private let ciphertext: [UInt8]
 
   /// The names of the algorithms in examples.
