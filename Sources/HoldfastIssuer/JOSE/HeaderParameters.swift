@@ -20,7 +20,7 @@ func decodePart(_ part: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
 /// require.
 ///
 /// Source: RFC 7515 §4, RFC 7516 §4.
-struct HeaderParameters {
+package struct HeaderParameters {
   private let value: JSONValue
 
   /// The largest decoded header, in bytes.
@@ -34,15 +34,24 @@ struct HeaderParameters {
   /// - Parameter acceptsCompressed: whether `zip` may be there, which is for test vectors only.
   /// - Throws: `refused` for a parameter that is never supported, whatever its value.
   init(_ encoded: Span<UInt8>, acceptsCompressed: Bool = false) throws(JOSEFault) {
+    let parsed: JSONValue
     do throws(EncodingFault) {
       guard encoded.count <= (Self.byteLimit * 4 + 2) / 3 else { throw .tooLong }
       let bytes = try decodeBase64URL(encoded)
       do throws(JSONFault) {
-        value = try JSONValue(parsing: bytes.bytes, byteLimit: Self.byteLimit)
+        parsed = try JSONValue(parsing: bytes.bytes, byteLimit: Self.byteLimit)
       } catch {
         throw .malformed
       }
     } catch { throw JOSEFault(error) }
+    try self.init(parsed, acceptsCompressed: acceptsCompressed)
+  }
+
+  /// Takes a header that was parsed, the union of several for a message in JSON.
+  ///
+  /// - Throws: as for one in base64url.
+  package init(_ value: JSONValue, acceptsCompressed: Bool = false) throws(JOSEFault) {
+    self.value = value
     guard value.members != nil else { throw .unexpected }
     for name in Self.refused where value[name] != nil && !(acceptsCompressed && name == "zip") { throw .refused }
   }

@@ -103,7 +103,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
   }
 }
 
-/// The key management algorithms of a JWE: all of RFC 7518 except `RSA1_5` and PBES2.
+/// The key management algorithms of a JWE: all of RFC 7518 except `RSA1_5` and PBES2, and RSAES-OAEP with longer hashes.
 ///
 /// Source: RFC 7518 §4.1.
 package enum JWEKeyManagement: String, Sendable, CaseIterable {
@@ -111,6 +111,10 @@ package enum JWEKeyManagement: String, Sendable, CaseIterable {
   case rsaOAEP = "RSA-OAEP"
   /// RSAES-OAEP with SHA-256. Source: RFC 7518 §4.3.
   case rsaOAEP256 = "RSA-OAEP-256"
+  /// RSAES-OAEP with SHA-384. Source: IANA registry of JOSE algorithms; W3C Web Cryptography API, Algorithm Mappings.
+  case rsaOAEP384 = "RSA-OAEP-384"
+  /// RSAES-OAEP with SHA-512. Source: as for SHA-384.
+  case rsaOAEP512 = "RSA-OAEP-512"
   /// AES key wrap with a key of 128 bits. Source: RFC 7518 §4.4.
   case a128KW = "A128KW"
   /// AES key wrap with a key of 192 bits. Source: RFC 7518 §4.4.
@@ -148,6 +152,8 @@ package enum JWEKeyManagement: String, Sendable, CaseIterable {
     switch self {
     case .rsaOAEP: .oaep(.sha1)
     case .rsaOAEP256: .oaep(.sha256)
+    case .rsaOAEP384: .oaep(.sha384)
+    case .rsaOAEP512: .oaep(.sha512)
     case .a128KW: .wrap(keyByteCount: 16)
     case .a192KW: .wrap(keyByteCount: 24)
     case .a256KW: .wrap(keyByteCount: 32)

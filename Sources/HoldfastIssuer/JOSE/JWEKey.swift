@@ -83,19 +83,40 @@ extension JWEKey {
     guard token.count <= Self.tokenByteLimit else { throw .malformed }
     let parts: CompactJOSE<5> = try splitCompact(token)
     let header = try HeaderParameters(parts[0], acceptsCompressed: acceptsCompressed)
+    return try open(header, contentType, parts[1], parts[2], parts[3], parts[4], authenticating: parts[0])
+  }
+
+  /// Decrypts a JWE in JSON for one recipient, whose header is the union of all headers. It is for test vectors only.
+  ///
+  /// Source: RFC 7516 §5.2 and §7.2. `parts` are the five of the compact form, still in base64url; the first is not used.
+  ///
+  /// - Throws: as for the compact form.
+  package mutating func open(
+    header: HeaderParameters, contentType: String, parts: [[UInt8]], authenticating data: [UInt8]
+  ) throws(JOSEFault) -> SecretBytes {
+    guard parts.count == 5 else { throw .malformed }
+    let (key, vector, ciphertext, tag) = (parts[1], parts[2], parts[3], parts[4])
+    return try open(
+      header, contentType, key.span, vector.span, ciphertext.span, tag.span, authenticating: data.span)
+  }
+
+  private mutating func open(
+    _ header: HeaderParameters, _ contentType: String, _ encodedKey: Span<UInt8>, _ encodedVector: Span<UInt8>,
+    _ encodedCiphertext: Span<UInt8>, _ encodedTag: Span<UInt8>, authenticating data: Span<UInt8>
+  ) throws(JOSEFault) -> SecretBytes {
     try header.require("alg", management.rawValue)
     try header.require("enc", encryption.rawValue)
     try header.permit("cty", contentType)
     if let keyID { try header.permit("kid", keyID) }
-    let wrapped = try decodePart(parts[1])
-    let vector = try decodePart(parts[2])
-    let ciphertext = try decodePart(parts[3])
-    let tag = try decodePart(parts[4])
+    let wrapped = try decodePart(encodedKey)
+    let vector = try decodePart(encodedVector)
+    let ciphertext = try decodePart(encodedCiphertext)
+    let tag = try decodePart(encodedTag)
     guard vector.count == encryption.vectorByteCount, tag.count == encryption.tagByteCount else { throw .unexpected }
     let contentKey = try contentKey(header: header, wrapped: wrapped.bytes)
     do throws(CryptographyFailure) {
       return try encryption.open(
-        ciphertext.bytes, tag: tag.bytes, key: contentKey.bytes, vector: vector.bytes, authenticating: parts[0])
+        ciphertext.bytes, tag: tag.bytes, key: contentKey.bytes, vector: vector.bytes, authenticating: data)
     } catch { throw .cryptography }
   }
 

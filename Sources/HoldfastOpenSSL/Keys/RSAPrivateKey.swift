@@ -124,13 +124,15 @@ package struct RSAPrivateKey: ~Copyable, Sendable {
 
 /// The hash of an OAEP encryption.
 package enum OAEPHash: Sendable {
-  /// The hash: SHA-1 or SHA-256.
-  case sha1, sha256
+  /// The hash: SHA-1, SHA-256, SHA-384 or SHA-512.
+  case sha1, sha256, sha384, sha512
 
   var digest: OpaquePointer? {
     switch self {
     case .sha1: unsafe EVP_sha1()
     case .sha256: unsafe EVP_sha256()
+    case .sha384: unsafe EVP_sha384()
+    case .sha512: unsafe EVP_sha512()
     }
   }
 }

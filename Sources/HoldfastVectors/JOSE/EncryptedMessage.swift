@@ -1,22 +1,34 @@
 import HoldfastFormats
 import HoldfastIssuer
 
-/// A JWE in compact form, which the issuer's own ``JWEKey`` opens. Source: RFC 7516 §5.2.
+/// A JWE in compact form, or for one recipient of one in JSON, which the issuer's own ``JWEKey`` opens. Source: RFC 7516 §5.2.
 struct EncryptedMessage {
-  private let text: [UInt8]
-  private let message: CompactMessage
+  /// The message in compact form; nil for one in JSON.
+  private var text: [UInt8]?
+  private let message: JOSEMessage
+  /// The data that the content authenticates.
+  private let authenticated: [UInt8]
   private let encryption: String
 
   /// Parses the text of a message, without any key.
   init(_ text: String) throws(Refusal) {
-    message = try CompactMessage(text, partCount: 5)
+    let message = try JOSEMessage(text, partCount: 5)
+    try self.init(message, authenticating: message.texts[0])
+    self.text = Array(text.utf8)
+  }
+
+  /// Makes a message of a recipient's parts and the data that the content authenticates.
+  init(_ message: JOSEMessage, authenticating authenticated: [UInt8]) throws(Refusal) {
     guard let name = message.header["enc"]?.text else { throw Refusal(reason: "enc") }
-    (self.text, encryption) = (Array(text.utf8), name)
+    (self.message, self.authenticated, encryption) = (message, authenticated, name)
   }
 
   /// Whether the algorithm is one that Holdfast leaves out on purpose: RSA1_5, whose padding can be guessed from a recipient's answers,
   /// and those with passwords. Source: RFC 8017 §7.2, RFC 8725 §3.2.
   var isLeftOut: Bool { algorithm == "RSA1_5" || algorithm.hasPrefix("PBES2-") }
+
+  /// Whether the message is for a key: whether both have the same `kid`, or, if one has none, there is no other recipient.
+  func isFor(_ key: JSONValue, isOnly: Bool) -> Bool { message.isFor(key, isOnly: isOnly) }
 
   /// The member `alg`.
   var algorithm: String { message.algorithm }
@@ -38,9 +50,16 @@ struct EncryptedMessage {
     let plaintext: [UInt8]
     do throws(JOSEFault) {
       var opener = try JWEKey(parsing: configured(key).span)
-      let opened = try opener.open(
-        text.span, contentType: message.header["cty"]?.text ?? "", acceptsCompressed: compression != nil)
-      plaintext = [UInt8](opened.bytes)
+      let type = message.header["cty"]?.text ?? ""
+      if let text {
+        let opened = try opener.open(text.span, contentType: type, acceptsCompressed: compression != nil)
+        plaintext = [UInt8](opened.bytes)
+      } else {
+        let header = try HeaderParameters(message.header, acceptsCompressed: compression != nil)
+        let opened = try opener.open(
+          header: header, contentType: type, parts: message.texts, authenticating: authenticated)
+        plaintext = [UInt8](opened.bytes)
+      }
     } catch { throw Refusal(error) }
     guard compression != nil else { return plaintext }
     guard let inflated = Inflation.inflate(plaintext, limit: 1 << 20) else { throw Refusal(reason: "zip") }

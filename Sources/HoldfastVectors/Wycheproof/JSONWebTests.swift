@@ -50,7 +50,7 @@ struct JSONWebTest: ReplayableGroup {
     }
     if test.result == .invalid, validMessages.contains(text) { return .skipped("the same message as in a valid test") }
     do throws(Refusal) {
-      let message = try CompactMessage(text, partCount: 3)
+      let message = try JOSEMessage(text, partCount: 3)
       guard let (algorithm, hashName) = SignatureAlgorithm.named(message.algorithm) else {
         return .refused("alg \(message.algorithm)")
       }

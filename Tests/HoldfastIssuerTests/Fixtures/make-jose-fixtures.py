@@ -1,11 +1,17 @@
 """Writes jose.json next to itself: JWE and JWS tokens made by joserfc and jwcrypto, and the keys that open them.
 
-pip install joserfc jwcrypto
+pip install joserfc jwcrypto cryptography
 """
 
+import base64
 import json
 import pathlib
+import secrets
 
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicNumbers
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from joserfc import jwe as rfc_jwe
 from joserfc import jws as rfc_jws
 from joserfc.jwk import ECKey, OctKey, RSAKey
@@ -80,7 +86,39 @@ def encrypted():
                     }
                 )
                 turn += 1
+    return cases + by_hand(rsa)
+
+
+def by_hand(rsa):
+    """The algorithms that neither library has."""
+    cases = []
+    for algorithm, hash_ in (("RSA-OAEP-384", hashes.SHA384()), ("RSA-OAEP-512", hashes.SHA512())):
+        header = {"alg": algorithm, "enc": "A256GCM", "cty": "JWT"}
+        protected = base64url(json.dumps(header, separators=(",", ":")).encode())
+        key, iv, plain = secrets.token_bytes(32), secrets.token_bytes(12), algorithm.encode()
+        sealed = AESGCM(key).encrypt(iv, plain, protected)
+        oaep = padding.OAEP(padding.MGF1(hash_), hash_, None)
+        public = RSAPublicNumbers(number(rsa["e"]), number(rsa["n"])).public_key()
+        parts = [public.encrypt(key, oaep), iv, sealed[:-16], sealed[-16:]]
+        cases.append(
+            {
+                "maker": "cryptography",
+                "alg": algorithm,
+                "enc": "A256GCM",
+                "key": {k: v for k, v in rsa.items() if k != "kid"} | {"alg": algorithm, "enc": "A256GCM"},
+                "plaintext": plain.decode(),
+                "token": b".".join([protected, *map(base64url, parts)]).decode(),
+            }
+        )
     return cases
+
+
+def base64url(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+
+def number(text):
+    return int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
 
 
 def signed():

@@ -2,12 +2,12 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// A JWS or JWE in compact form, split and decoded.
+/// A JWS or JWE in compact form, or one signature or recipient of one in JSON, split and decoded.
 ///
 /// Base64url is strict: no padding, no other characters, no trailing bits. The header is strict JSON, without duplicate
-/// members. Source: RFC 7515 §3.1, RFC 7516 §3.1.
-struct CompactMessage {
-  /// The protected header.
+/// members. Source: RFC 7515 §3 and §7, RFC 7516 §3 and §7.
+struct JOSEMessage {
+  /// The header: in JSON, the union of the protected header and the others.
   let header: JSONValue
   /// The member `alg`.
   let algorithm: String
@@ -16,25 +16,49 @@ struct CompactMessage {
   /// The text of each part, the header first.
   let texts: [[UInt8]]
 
-  /// Parses a message of `partCount` parts.
+  /// Parses a message in compact form, of `partCount` parts.
   init(_ text: String, partCount: Int) throws(Refusal) {
     let texts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).map { Array($0) }
     guard texts.count == partCount else { throw Refusal(reason: "\(texts.count) parts") }
+    try self.init(texts, unprotected: [])
+  }
+
+  /// Decodes the parts of a message, the protected header first, which may be empty if there are other headers. No member may be in two
+  /// headers. Source: RFC 7515 §7.2.1, RFC 7516 §7.2.1.
+  init(_ texts: [[UInt8]], unprotected: [JSONValue]) throws(Refusal) {
     var decoded: [[UInt8]] = []
     for text in texts {
       do throws(EncodingFault) { decoded.append(try decodePublicBase64URL(text.span)) } catch {
         throw Refusal(reason: "base64url")
       }
     }
-    do throws(JSONFault) { header = try JSONValue(parsing: decoded[0], byteLimit: 1 << 16) } catch {
-      throw Refusal(reason: "header")
+    var headers = unprotected
+    if !decoded[0].isEmpty || unprotected.isEmpty {
+      do throws(JSONFault) { headers.append(try JSONValue(parsing: decoded[0], byteLimit: 1 << 16)) } catch {
+        throw Refusal(reason: "header")
+      }
     }
+    var union: [(String, JSONValue)] = []
+    for one in headers {
+      guard let members = one.members else { throw Refusal(reason: "header") }
+      guard members.allSatisfy({ JSONValue.object(union)[$0.0] == nil }) else {
+        throw Refusal(reason: "member in two headers")
+      }
+      union += members
+    }
+    header = .object(union)
     guard let algorithm = header["alg"]?.text else { throw Refusal(reason: "header without alg") }
     // No extension is implemented, and `b64` has to be named in `crit`. Source: RFC 7515 §4.1.11, RFC 7797 §6.
     guard header["crit"] == nil, header["b64"] == nil else { throw Refusal(reason: "crit") }
     self.algorithm = algorithm
     self.texts = texts
     parts = Array(decoded.dropFirst())
+  }
+
+  /// Whether the message and a key have the same `kid`; if one of them has none, `isOnly`.
+  func isFor(_ key: JSONValue, isOnly: Bool) -> Bool {
+    guard let own = header["kid"], let named = key["kid"] else { return isOnly }
+    return own == named
   }
 
   /// The octets that a signature covers. Source: RFC 7515 §5.1.
@@ -65,7 +89,7 @@ struct JOSEKeys {
   ///
   /// A set that mixes secret and public keys is refused as a whole, because an attacker knows the public ones; so is a
   /// `kid` that occurs twice. Source: RFC 8725 §2.1 and §3.10.
-  func key(for message: CompactMessage, purpose: Purpose) throws(Refusal) -> JSONValue {
+  func key(for message: JOSEMessage, purpose: Purpose) throws(Refusal) -> JSONValue {
     let secretCount = keys.count { $0["kty"]?.text == "oct" }
     guard secretCount == 0 || secretCount == keys.count else {
       throw Refusal(reason: "secret and public keys in a set")
