@@ -61,9 +61,11 @@ import Testing
     + "b6f323c20c20d021d611e087cf482f5297e6135cbee6d3994832164e479e6e9658288c6cfdd63f2dc7e2f7b6e3c11699418c"
     + "1ee38be4454fc1302dbdd6a793cb3e9782e165a6ed54b9e1"
 
-  private func outcome(encrypted: String, algorithm: String = "ECDH-ES", unsent: String = "") throws -> String {
+  private func outcome(
+    encrypted: String, algorithm: String = "ECDH-ES", unsent: String = "", kid: String = ""
+  ) throws -> String {
     let key =
-      #""kty":"EC","crv":"P-256","x":"n62Erq4Iu-9_AQAU2CzvagneKwz4cbXODE8dE6WaWTQ","#
+      #"\#(kid)"kty":"EC","crv":"P-256","x":"n62Erq4Iu-9_AQAU2CzvagneKwz4cbXODE8dE6WaWTQ","#
       + #""y":"B8tFdp8QcOLCRw_lsb_mMTPAsM3GTqS_N5Go7CoH_U8","d":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEjRWeJCrze8""#
     return try replayed(
       #"{"input":{"plaintext":"Holdfast","enveloped":{"protected":{"alg":"A256GCM"},"recipients":[{"key":{\#(key)},"#
@@ -123,6 +125,14 @@ import Testing
     #expect(try outcome(shared: String(wrapped)) == "refused: key wrap")
     let both = shared.replacing("828344A1", with: "838344A1") + shared.suffix(172)
     #expect(try outcome(shared: both) == "refused: 2 recipients with that key")
+  }
+
+  @Test func `the only recipient is the one for the key, whatever its id`() throws {
+    let named = agreed.replacing("a120a401", with: "a204416120a401")
+    #expect(try outcome(encrypted: named, kid: #""kid":"a","#) == "passed")
+    #expect(try outcome(encrypted: named, kid: #""kid":"b","#) == "passed")
+    let textual = agreed.replacing("a120a401", with: "a204616120a401")
+    #expect(try outcome(encrypted: textual, kid: #""kid":"a","#) == "passed")
   }
 
   @Test func `what is not read is skipped with its reason`() throws {

@@ -123,6 +123,8 @@ import Testing
     #expect(try outcome(signedInJSON: both("a", second), keys: keys) == "refused: MAC")
     #expect(try outcome(signedInJSON: both("b", second.replacing("ygJS", with: "zgJS")), keys: keys) == "refused: MAC")
     #expect(try outcome(signedInJSON: both("c", second), keys: keys) == "refused: 0 keys for a signature")
+    let sameID = keys.dropLast() + #",{"kty":"RSA","kid":"a","n":"AQ","e":"AQAB"}]"#
+    #expect(try outcome(signedInJSON: both("b", second), keys: String(sameID)) == "1 passed")
   }
 
   // A128KW for two recipients, A128GCM, and additional data.

@@ -5,7 +5,7 @@ import HoldfastCore
 struct COSEHeaders {
   private(set) var algorithm: Int64?
   private(set) var nonce: [UInt8] = []
-  /// The id of the key; nil if there is none.
+  /// The id of the key; nil if there is none, or one that is no byte string, as in some examples.
   private(set) var keyID: [UInt8]?
   private(set) var salt: [UInt8] = []
   /// The ephemeral key of an agreement: the number of its curve, and its coordinates.
@@ -41,6 +41,10 @@ struct COSEHeaders {
       case 2: throw .unexpected
       case 4:
         guard keyID == nil else { throw .unexpected }
+        guard try reader.nextMajorType() == .bytes else {
+          try reader.skipValue()
+          continue
+        }
         keyID = [UInt8](try reader.byteString())
       case 5:
         guard nonce.isEmpty else { throw .unexpected }

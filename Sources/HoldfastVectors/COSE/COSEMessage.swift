@@ -148,13 +148,10 @@ struct COSEMessage {
     return content
   }
 
-  /// Returns the only recipient that a key can be for. Source: RFC 9052 §3.1, `kid`.
+  /// Returns the recipient that a key is for: the only one, or else the one with its id. Source: RFC 9052 §3.1, `kid`.
   private func recipient(of key: JSONValue) throws(Refusal) -> COSERecipient {
     let keyID = key["kid"]?.text.map { Array($0.utf8) }
-    let found = recipients.filter { recipient in
-      guard let keyID, let named = recipient.headers.keyID else { return recipients.count == 1 }
-      return named == keyID
-    }
+    let found = recipients.count == 1 ? recipients : recipients.filter { $0.headers.keyID == keyID && keyID != nil }
     guard found.count == 1 else { throw Refusal(reason: "\(found.count) recipients with that key") }
     return found[0]
   }

@@ -41,7 +41,10 @@ struct JOSEExample: ReplayableGroup {
         guard let (algorithm, hashName) = SignatureAlgorithm.named(message.algorithm) else {
           return .skipped("alg \(message.algorithm)")
         }
-        let found = keys.filter { message.isFor($0, isOnly: keys.count == 1) }
+        // In an example, keys of different types have the same id.
+        let found = keys.filter {
+          message.isFor($0, isOnly: keys.count == 1) && (keys.count == 1 || $0["kty"]?.text == algorithm.keyType)
+        }
         guard found.count == 1 else { throw Refusal(reason: "\(found.count) keys for a signature") }
         let key = try JOSEKeys(found[0]).key(for: message, purpose: .signature)
         try algorithm.verify(message.parts[1], of: message.signedOctets, key: key, hashName: hashName)

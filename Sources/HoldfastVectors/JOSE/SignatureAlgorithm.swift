@@ -27,6 +27,15 @@ enum SignatureAlgorithm {
     }
   }
 
+  /// The `kty` of its keys. Source: RFC 7518 §6.1.
+  var keyType: String {
+    switch self {
+    case .hmac: "oct"
+    case .ecdsa: "EC"
+    case .rsa: "RSA"
+    }
+  }
+
   /// Throws unless `signature` over `message` was made with `key`, and the key is fit for this algorithm.
   func verify(_ signature: [UInt8], of message: [UInt8], key: JSONValue, hashName: String) throws(Refusal) {
     let parsed = try key.parsedKey()
