@@ -269,7 +269,8 @@ let package = Package(
 
     // Tests.
     .testTarget(
-      name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "TestSupport"], swiftSettings: tests),
+      name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "TestSupport"], swiftSettings: strict
+    ),
     .testTarget(
       name: "HoldfastFirmwareTests",
       dependencies: [

@@ -2,6 +2,7 @@ import Glibc
 import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
+import PowerCut
 import Testing
 
 import HoldfastDevice
@@ -64,7 +65,8 @@ import HoldfastDevice
     await #expect(processExitsWith: .success) {
       // The limit does not hold for root.
       if geteuid() == 0 { try #require(setgid(65534) == 0 && setuid(65534) == 0) }
-      let device = try TestDevice()
+      // Every user can write there, which may not be true of TMPDIR.
+      let device = try TestDevice(in: memoryFolder)
       let served = try ServedDevice(device, options: ServerOptions(connectionCount: 2))
       let prover = try device.prover()
       let peer = try served.connect()

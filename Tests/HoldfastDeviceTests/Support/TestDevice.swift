@@ -22,10 +22,10 @@ final class TestDevice {
 
   init(
     policy: DevicePolicy = .forSimulatedLock, limits: LedgerLimits = LedgerLimits(), seed: UInt64 = 1,
-    clock: TestClock = TestClock(), tpm: FakeTPM? = nil
+    clock: TestClock = TestClock(), tpm: FakeTPM? = nil, in directory: String = NSTemporaryDirectory()
   ) throws {
     self.clock = clock
-    place = try TemporaryFolder()
+    place = try TemporaryFolder(in: directory)
     var random = TestRandom(state: seed)
     folder = try DeviceFolder.create(
       at: place.path + "/device", policy: policy, tpm: tpm.map { _ in FakeTPM.path },
