@@ -15,11 +15,8 @@ RELEASE = $(COMPILE) -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=all
   -Xlinker -L$(CURDIR)/$(RUNTIMES) -Xlinker $(CURDIR)/$(ESSENTIALS)/libFoundationEssentials.a
 SHORT_RELOCATIONS = $(shell getconf GNU_LIBC_VERSION 2>/dev/null | \
   awk '$$1 == "glibc" && $$2 + 0 >= 2.36 { print "-Xlinker -z -Xlinker pack-relative-relocs" }')
-# The command line gets the keys of a key file at the root, as other apps do. The plugin checks the file and reports its keys.
-export HOLDFAST_MPK_KEY ?= $(wildcard $(CURDIR)/mpk.key)
-ifeq ($(HOLDFAST_MPK_KEY),)
-unexport HOLDFAST_MPK_KEY
-endif
+# The command line gets the keys of a key file at the root, as other apps do.
+PROOF_KEYS = $(if $(wildcard mpk.key),HOLDFAST_MPK_KEY="$${HOLDFAST_MPK_KEY:-$(CURDIR)/mpk.key}")
 LIBRARY_VERSION := $(shell sed -n 's/^.define HOLDFAST_LIBRARY_VERSION "\([0-9.]*\)"$$/\1/p' \
   Sources/CLibraryVersion/include/CLibraryVersion.h)
 LIBRARY_NAME = libholdfast.so.1
@@ -65,8 +62,8 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: packages $(ESSENTIALS)/libFoundationEssentials.a $(RUNTIMES) ## Build the command line at .build/release/holdfast, and holdfast-carrier next to it.
-	@$(SWIFT) build --quiet $(RELEASE) --product holdfast
-	@$(SWIFT) build --quiet $(RELEASE) --product holdfast-carrier
+	@$(PROOF_KEYS) $(SWIFT) build --quiet $(RELEASE) --product holdfast
+	@$(PROOF_KEYS) $(SWIFT) build --quiet $(RELEASE) --product holdfast-carrier
 
 # The same flags link the tools of the build's plugins, which have none of the symbols: hence --undefined-version.
 library: packages $(ESSENTIALS)/libFoundationEssentials.a ## Build the C library in .build/library.

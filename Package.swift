@@ -27,7 +27,7 @@ let service = TargetDependencyCondition.when(traits: ["Service"])
 
 // The command line has the default proof key, unless a key file is named. Only then does its build need the plugin, for whose tool the
 // core is compiled once more.
-let hasProofKeys = Context.environment["HOLDFAST_MPK_KEY"] != nil
+let hasProofKeys = !isForTests && Context.environment["HOLDFAST_MPK_KEY"] != nil
 
 let package = Package(
   name: "holdfast",
