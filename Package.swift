@@ -16,8 +16,8 @@ let strict: [SwiftSetting] = [
 let unoptimised = [SwiftSetting.unsafeFlags(["-Onone"], .when(configuration: .release))]
 let tests = strict + unoptimised
 
-// Set by `make test`, for a shorter build: the command line is not optimised, because only its declarations are tested there, and
-// the program itself is the one that `make build` makes. The plugin, for which the core would be compiled once more, is left out.
+// Set by `make unit-tests`, for a shorter build: the command line is not optimised, because only its declarations are tested there,
+// and the program itself is the one that `make build` makes. The plugin is left out, because its tool compiles the core once more.
 let isForTests = Context.environment["HOLDFAST_TESTS"] != nil
 
 // The fuzzer calls one function from one thread, so globals need no isolation.
@@ -25,8 +25,7 @@ let fuzzed: [SwiftSetting] = [.swiftLanguageMode(.v5), .treatAllWarnings(as: .er
 
 let service = TargetDependencyCondition.when(traits: ["Service"])
 
-// The command line has the default proof key, unless a key file is named. Only then does its build need the plugin, for whose tool the
-// core is compiled once more.
+// The command line has the default proof key, unless a key file is named. Only then does its build need the plugin.
 let hasProofKeys = !isForTests && Context.environment["HOLDFAST_MPK_KEY"] != nil
 
 let package = Package(

@@ -88,8 +88,11 @@ extension JWEKey {
 
   /// Decrypts a JWE in JSON for one recipient, whose header is the union of all headers. It is for test vectors only.
   ///
-  /// Source: RFC 7516 §5.2 and §7.2. `parts` are the five of the compact form, still in base64url; the first is not used.
+  /// Source: RFC 7516 §5.2 and §7.2.
   ///
+  /// - Parameters:
+  ///   - parts: the five parts of the compact form, in base64url; the first is not used.
+  ///   - data: the additional authenticated data, as ASCII.
   /// - Throws: as for the compact form.
   package mutating func open(
     header: HeaderParameters, contentType: String, parts: [[UInt8]], authenticating data: [UInt8]

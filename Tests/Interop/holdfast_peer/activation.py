@@ -5,7 +5,7 @@ import re
 from . import cbor, oath, session
 from .keys import PrivateKey
 from .primitives import gcm_open, gcm_seal, hkdf_sha256, hmac_sha256, sha256
-from .refusal import require
+from .refusal import require, require_list, require_uint
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 ACTIVATE, GRANT, CONFIRM, ACTIVATED, UNLOCK, UNLOCKED = range(21, 27)
@@ -37,17 +37,6 @@ def framed(label, m1):
 # Messages
 
 
-def _uint(value):
-    require(isinstance(value, int) and not isinstance(value, bool) and value >= 0, "WrongType")
-    return value
-
-
-def _list(value, count):
-    require(isinstance(value, list), "WrongType")
-    require(len(value) == count, "WrongCount")
-    return value
-
-
 def parse_message(data, kinds):
     """The elements of a message of one of `kinds`, read strictly."""
     require(len(data) <= session.LARGEST_MESSAGE, "TooLarge")
@@ -55,7 +44,7 @@ def parse_message(data, kinds):
     require(isinstance(fields, list), "WrongType")
     # A byte string in the first place is the next element: the number is missing.
     require(len(fields) in (2, 3) and not isinstance(fields[0], bytes), "WrongCount")
-    require(_uint(fields[0]) in kinds, "WrongMessage")
+    require(require_uint(fields[0]) in kinds, "WrongMessage")
     require(len(fields) == COUNTS[fields[0]], "WrongCount")
     sizes = {ACTIVATE: (65, 32), GRANT: (65, None)}.get(fields[0], (32,))
     for value, size in zip(fields[1:], sizes, strict=True):
@@ -78,18 +67,18 @@ def parse_grant(data):
     require(isinstance(fields[1], str), "WrongType")
     require(len(fields[1].encode()) <= 32, "TextTooLong")
     require(fields[1], "WrongSize")
-    _uint(fields[2])
+    require_uint(fields[2])
     require(isinstance(fields[3], list), "WrongType")
     last = 0
     for account in fields[3]:
-        index, method = _list(account, 2)
-        require(_uint(index) in (1, 2), "Account")
+        index, method = require_list(account, 2)
+        require(require_uint(index) in (1, 2), "Account")
         require(index > last, "UnsortedAccounts")
         last = index
         check_method(method)
-    require(1 <= _uint(fields[4]) <= 64, "OutOfRange")
+    require(1 <= require_uint(fields[4]) <= 64, "OutOfRange")
     if 5 in fields:
-        pin, key = map(_uint, _list(fields[5], 2))
+        pin, key = map(require_uint, require_list(fields[5], 2))
         require((pin == 0 or 4 <= pin <= 64) and key <= 1 and (pin or key), "Demand")
     return {"user": fields[1], "time": fields[2], "methods": dict(fields[3]), "length": fields[4]}
 
@@ -97,16 +86,16 @@ def parse_grant(data):
 def check_method(method):
     require(isinstance(method, list), "WrongType")
     require(method, "WrongCount")
-    require(_uint(method[0]) in (1, 2, 3), "Method")
-    _list(method, {1: 3, 2: 4, 3: 2}[method[0]])
+    require(require_uint(method[0]) in (1, 2, 3), "Method")
+    require_list(method, {1: 3, 2: 4, 3: 2}[method[0]])
     if method[0] == 3:
         require(isinstance(method[1], str), "WrongType")
         oath.parse_suite(method[1])
         return
-    require(_uint(method[1]) in HASHES, "Algorithm")
-    require(4 <= _uint(method[2]) <= 10, "Digits")
+    require(require_uint(method[1]) in HASHES, "Algorithm")
+    require(4 <= require_uint(method[2]) <= 10, "Digits")
     if method[0] == 2:
-        require(1 <= _uint(method[3]) <= 86400, "Period")
+        require(1 <= require_uint(method[3]) <= 86400, "Period")
 
 
 # The results of a device's commands of users
@@ -114,13 +103,13 @@ def check_method(method):
 
 def parse_sync(data):
     """The result of `user-sync`: time, and the positions of both accounts or None."""
-    time, *positions = _list(cbor.decode(data), 3)
-    return [_uint(time), *(position if position is None else _uint(position) for position in positions)]
+    time, *positions = require_list(cbor.decode(data), 3)
+    return [require_uint(time), *(position if position is None else require_uint(position) for position in positions)]
 
 
 def parse_state(data):
     """The result of `user-state`: failures and seconds."""
-    return [_uint(value) for value in _list(cbor.decode(data), 2)]
+    return [require_uint(value) for value in require_list(cbor.decode(data), 2)]
 
 
 def check_host_code(data, secret, challenge):

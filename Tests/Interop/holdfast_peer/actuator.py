@@ -1,14 +1,9 @@
 """What an external actuator and a device say to each other, in CBOR and in JSON, read strictly."""
 
 from . import base64strict, cbor, strict_json
-from .refusal import require
+from .refusal import require, require_uint
 
 LARGEST_JSON, LARGEST_RESULT = 16 * 1024, 1024
-
-
-def _uint(value):
-    require(isinstance(value, int) and not isinstance(value, bool) and value >= 0, "WrongType")
-    return value
 
 
 def _text(value, most):
@@ -34,7 +29,7 @@ def commands_cbor(data):
     fields = cbor.decode(data)
     require(isinstance(fields, list), "WrongType")
     require(len(fields) == 2, "WrongCount")
-    require(_uint(fields[0]) == 2, "WrongMessage")
+    require(require_uint(fields[0]) == 2, "WrongMessage")
     _commands(fields[1])
 
 
@@ -43,14 +38,14 @@ def answer_cbor(data):
     require(isinstance(fields, list), "WrongType")
     require(2 <= len(fields) <= 4, "WrongCount")
     kind, outcome, *rest = fields
-    require(_uint(kind) in (0, 1), "WrongMessage")
+    require(require_uint(kind) in (0, 1), "WrongMessage")
     if kind == 0:
         require(isinstance(outcome, bytes), "WrongType")
         require(len(outcome) <= LARGEST_RESULT, "TooLarge")
     else:
         _text(outcome, 64)
     if rest:
-        _uint(rest[0])
+        require_uint(rest[0])
     if rest[1:]:
         _event(rest[1])
 
@@ -72,7 +67,7 @@ def answer_json(data):
     outcomes = value.keys() & {"result", "result_base64url", "error"}
     require("sequence" in value and outcomes, "MissingMember")
     require(len(outcomes) == 1 and value.keys() <= {"sequence", "event"} | outcomes, "UnknownMember")
-    _uint(value["sequence"])
+    require_uint(value["sequence"])
     if "result" in value:
         require(len(_text(value["result"], 1 << 20).encode()) <= LARGEST_RESULT, "TooLarge")
     elif "result_base64url" in value:

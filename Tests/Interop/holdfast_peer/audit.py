@@ -5,18 +5,14 @@ import re
 
 from . import cbor, session
 from .primitives import sha256
-from .refusal import Refused, require
+from .refusal import Refused, require, require_uint
 
 START = bytes(32)
 
 
-def _uint(value):
-    require(isinstance(value, int) and not isinstance(value, bool) and value >= 0, "WrongType")
-
-
 def _below(limit, least=0):
     def check(value):
-        _uint(value)
+        require_uint(value)
         require(least <= value < limit, "OutOfRange")
 
     return check
@@ -66,13 +62,13 @@ KINDS = {
     0: _ROUND,
     1: (_totals,),
     2: (_id,),
-    3: (_uint,),
+    3: (require_uint,),
     4: (),
     5: (_kid,),
     6: (_kid,),
     7: (_or_null(_digest),),
-    8: (_uint, _uint),
-    9: (_kid, _uint, _uint),
+    8: (require_uint, require_uint),
+    9: (_kid, require_uint, require_uint),
     10: (_id,),
     11: (_below(3, 1), _user),
     12: (_user,),
@@ -81,12 +77,12 @@ KINDS = {
     15: (_user,),
     16: (*_ROUND, _user),
     17: (_below(len(session.TABLE), 1), _or_null(_kid), _or_null(_id), _below(2**53, 1)),
-    18: (_uint, _digest),
-    19: (_uint, _below(8), _digest_or_text),
-    20: (_uint, _below(8), _text(64)),
-    21: (_user, _uint),
+    18: (require_uint, _digest),
+    19: (require_uint, _below(8), _digest_or_text),
+    20: (require_uint, _below(8), _text(64)),
+    21: (_user, require_uint),
     22: (_or_null(_kid),),
-    23: (_uint, _text(64, 1)),
+    23: (require_uint, _text(64, 1)),
 }
 
 
@@ -96,7 +92,7 @@ def parse_entry(data):
     require(isinstance(fields, list), "WrongType")
     require(len(fields) >= 3, "WrongCount")
     for number in fields[:3]:
-        _uint(number)
+        require_uint(number)
     require(fields[2] in KINDS, "UnknownKind")
     checks = KINDS[fields[2]]
     require(len(fields) == 3 + len(checks), "WrongCount")
@@ -164,7 +160,7 @@ def verify_file(data):
     _hexadecimal(first["device_id"], 16)
     number, head = first["after"], _hexadecimal(first["head"], 32)
     for value in (number, last["through"]):
-        _uint(value)
+        require_uint(value)
     entries = [_hexadecimal(_object(line, "entry")["entry"]) for line in lines[1:-1]]
     end = _hexadecimal(last["head"], 32)
     for entry in entries:

@@ -5,7 +5,7 @@ import re
 
 from . import activation, base64strict, cbor, oath
 from .primitives import gcm_open, gcm_seal, hkdf_sha256, sha256
-from .refusal import require
+from .refusal import require, require_uint
 
 LINE, STORE = b"hfstate1", b"hfauth01"
 LARGEST_LINE, LARGEST_STORE, MOST_RECORDS = 1 << 20, 1 << 22, 8192
@@ -52,13 +52,8 @@ def open_line(text, passphrase):
 # Records
 
 
-def _uint(value):
-    require(isinstance(value, int) and not isinstance(value, bool) and value >= 0, "WrongType")
-    return value
-
-
 def _optional(value):
-    return value if value is None else _uint(value)
+    return value if value is None else require_uint(value)
 
 
 def _bytes(value, sizes):
@@ -92,14 +87,14 @@ def _suits(purpose, method):
 def check_protection(items):
     require(isinstance(items, list), "WrongType")
     require(items, "WrongCount")
-    inputs = _uint(items[0])
+    inputs = require_uint(items[0])
     require(inputs <= PIN | KEY | HOST, "OutOfRange")
     count = 1 + (4 if inputs & PIN else 0) + (1 if inputs & KEY else 0) + (2 if inputs & HOST else 0)
     require(len(items) == count, "WrongCount")
     rest = list(items[1:])
     if inputs & PIN:
         _bytes(rest.pop(0), (16,))
-        check_cost([_uint(rest.pop(0)) for _ in range(3)])
+        check_cost([require_uint(rest.pop(0)) for _ in range(3)])
     if inputs & KEY:
         _bytes(rest.pop(0), (16,))
     if inputs & HOST:
@@ -116,20 +111,20 @@ def check_record(record):
     challenge, position, *demand = rest
     _text(user, range(1, 33))
     require(not any(map(_is_control, user)), "ControlCharacter")
-    require(1 <= _uint(index) <= 8 and 1 <= _uint(purpose) <= 3, "OutOfRange")
+    require(1 <= require_uint(index) <= 8 and 1 <= require_uint(purpose) <= 3, "OutOfRange")
     _text(issuer, range(65))
     if device is not None:
         _bytes(device, (16,))
     activation.check_method(method)
     require(_suits(purpose, method), "UnfitSuite")
     for value in (counter, acknowledged, group):
-        _uint(value)
+        require_uint(value)
     require(isinstance(offset, int) and not isinstance(offset, bool), "WrongType")
     require(abs(offset) < 1 << 32, "OutOfRange")
     for value in (last_step, synchronised, window, limit, position):
         _optional(value)
     require(limit is None or 1 <= limit <= 64, "OutOfRange")
-    require(_uint(confirmed) <= 1 and _uint(change) <= 4, "OutOfRange")
+    require(require_uint(confirmed) <= 1 and require_uint(change) <= 4, "OutOfRange")
     check_protection(protection)
     if secret is not None:
         _bytes(secret, range(1, 129))
@@ -140,7 +135,7 @@ def check_record(record):
         require(isinstance(challenge, bytes), "WrongType")
         require(re.fullmatch(b"[0-9a-f]{16}", challenge), "Digits16")
     if demand:
-        require(_uint(demand[0]) & 127 in (0, *range(4, 65)) and 0 < demand[0] < 256, "Demand")
+        require(require_uint(demand[0]) & 127 in (0, *range(4, 65)) and 0 < demand[0] < 256, "Demand")
 
 
 def _records(records, least):
@@ -155,7 +150,7 @@ def parse_records(plaintext):
     state = cbor.decode(plaintext)
     require(isinstance(state, list), "WrongType")
     require(len(state) == 2, "WrongCount")
-    require(_uint(state[0]) == 1, "WrongVersion")
+    require(require_uint(state[0]) == 1, "WrongVersion")
     _records(state[1], 1)
     return state[1]
 
@@ -181,7 +176,7 @@ def parse_store(data):
     require(len(state) == 4, "WrongCount")
     identifier, changes, *lists = state
     _bytes(identifier, (16,))
-    require(_uint(changes) > 0, "OutOfRange")
+    require(require_uint(changes) > 0, "OutOfRange")
     for records in lists:
         _records(records, 0)
         keys = [(record[0].encode(), record[1]) for record in records]

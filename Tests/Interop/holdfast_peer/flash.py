@@ -7,7 +7,7 @@ from .activation import check_method
 from .audit import START, chained, parse_entry
 from .keys import PrivateKey
 from .primitives import sha256
-from .refusal import require
+from .refusal import require, require_list, require_uint
 
 PAGE = 4096
 SIZE = 32 * PAGE
@@ -88,7 +88,7 @@ def runs(flash):
 
 
 def _uint(value, least=0, most=cbor.LARGEST_INTEGER):
-    require(isinstance(value, int) and not isinstance(value, bool) and value >= 0, "WrongType")
+    require_uint(value)
     require(least <= value <= most, "OutOfRange")
     return value
 
@@ -102,12 +102,6 @@ def _bytes(value, *sizes):
 def _text(value):
     require(isinstance(value, str), "WrongType")
     require(len(value.encode()) <= 32, "TextTooLong")
-    return value
-
-
-def _list(value, size):
-    require(isinstance(value, list), "WrongType")
-    require(len(value) == size, "WrongCount")
     return value
 
 
@@ -140,14 +134,14 @@ def read_provision(flash):
     require(length <= LONGEST_PROVISION, "TooLarge")
     end = 12 + (length + 3) // 4 * 4
     require(flash[end : end + 32] == sha256(flash[:end]), "Checksum")
-    fields = _list(cbor.decode(flash[12 : 12 + length]), 5)
+    fields = require_list(cbor.decode(flash[12 : 12 + length]), 5)
     _bytes(fields[0], 16)
     _bytes(fields[1], 32)
     _bytes(fields[2], 65)
     require(isinstance(fields[3], list), "WrongType")
     require(len(fields[3]) <= ISSUERS, "NoRoom")
     for issuer in fields[3]:
-        _bytes(_list(issuer, 2)[0], 8)
+        _bytes(require_list(issuer, 2)[0], 8)
         _bytes(issuer[1], 32, 65)
     require(len({issuer[0] for issuer in fields[3]}) == len(fields[3]), "DuplicateIssuer")
     _check_policy(fields[4])
@@ -155,17 +149,17 @@ def read_provision(flash):
 
 
 def _check_policy(policy):
-    unsigned, mac, advance, limits, codes, commands = _list(policy, 6)
+    unsigned, mac, advance, limits, codes, commands = require_list(policy, 6)
     _uint(unsigned, 0, 1)
     _uint(mac, 0, 1)
     require(_uint(advance, 0, 36500 * 86400) % 86400 == 0, "OutOfRange")
     _check_limits(limits)
-    for value, most in zip(_list(codes, 3), (100, 600, 64), strict=True):
+    for value, most in zip(require_list(codes, 3), (100, 600, 64), strict=True):
         _uint(value, 1, most)
     require(isinstance(commands, list), "WrongType")
     require(len(commands) <= COMMANDS, "NoRoom")
     for command in commands:
-        name, factors, limits, compatibility = _list(command, 4)
+        name, factors, limits, compatibility = require_list(command, 4)
         _text(name)
         _uint(factors, 0, 15)
         _check_limits(limits)
@@ -174,9 +168,9 @@ def _check_policy(policy):
 
 
 def _check_limits(limits):
-    generation, version, age = _list(limits, 3)
+    generation, version, age = require_list(limits, 3)
     _uint(generation)
-    for number in _list(version, 3):
+    for number in require_list(version, 3):
         _uint(number)
     _or_null(age, _uint)
 
@@ -233,7 +227,7 @@ class _Journal:
         kind = _uint(item[0])
         require(kind in _ITEMS, "UnknownKind")
         count, handle = _ITEMS[kind]
-        handle(self, *_list(item, count)[1:])
+        handle(self, *require_list(item, count)[1:])
 
     def state(self, clock_floor, starts, next_user, next_code):
         self.clock_floor, self.starts = _uint(clock_floor), _uint(starts)
@@ -272,11 +266,11 @@ class _Journal:
         _uint(factors, 0, 255)
         require(isinstance(offset, int) and not isinstance(offset, bool), "WrongType")
         if challenge is not None:
-            _bytes(_list(challenge, 2)[0], 8)
+            _bytes(require_list(challenge, 2)[0], 8)
             _uint(challenge[1])
         for account in accounts:
             if account is not None:
-                check_method(_list(account, 3)[0])
+                check_method(require_list(account, 3)[0])
                 _uint(account[1])
                 _or_null(account[2], _uint)
         fields = [user_id, name, failures, factors, locked_until, offset, last, challenge, *accounts]
