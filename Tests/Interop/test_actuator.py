@@ -13,7 +13,7 @@ import threading
 import time
 
 import pytest
-from devices import LinuxDevice, wait_for
+from devices import LinuxDevice, suspend, wait_for
 from holdfast_peer import cbor, session, transport
 from holdfast_peer.prover import Prover
 from holdfast_peer.session import COSE, NAMES
@@ -369,7 +369,7 @@ def test_a_second_answer_that_waits_at_a_socket_is_not_that_of_the_next_command(
                         if message[2] == "unlock":
                             wait_for(is_waiting, "the next command does not get a place")
                             # The device finds both answers at once.
-                            device.process.send_signal(signal.SIGSTOP)
+                            suspend(device.process)
                             peer.send(cbor.encode([0, b"unlocked"]))
                             peer.send(cbor.encode([0, b"unlocked"]))
                             device.process.send_signal(signal.SIGCONT)
