@@ -7,6 +7,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # All examples share it, so that Holdfast's modules are compiled once. SwiftPM lets one of them build at a time.
 SCRATCH = ROOT / ".build-examples"
+BUILD = ["swift", "build", "--scratch-path", SCRATCH, "--disable-index-store", "-Xswiftc", "-gnone"]
 
 
 def built(name, folder):
@@ -15,7 +16,6 @@ def built(name, folder):
     shutil.copytree(ROOT / "Examples" / name, package, ignore=shutil.ignore_patterns(".build*", "Package.resolved"))
     manifest = package / "Package.swift"
     manifest.write_text(manifest.read_text().replace('path: "../.."', f'path: "{ROOT}"'))
-    build = ["swift", "build", "--quiet", "--scratch-path", SCRATCH]
-    done = subprocess.run(build, cwd=package, capture_output=True, text=True, timeout=1800, check=False)
+    done = subprocess.run([*BUILD, "--quiet"], cwd=package, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
     return SCRATCH / "debug"

@@ -9,7 +9,7 @@ import subprocess
 
 import examples
 import pytest
-from examples import ROOT, SCRATCH
+from examples import BUILD, ROOT, SCRATCH
 from holdfast_peer import measurement, transport
 from holdfast_peer.command_line import CommandLine, stop
 
@@ -39,7 +39,7 @@ class Package:
             (self.folder / "Package.swift").write_text(self.manifest)
         inherited = {k: v for k, v in os.environ.items() if k != "HOLDFAST_MPK_KEY"}
         return subprocess.run(
-            ["swift", "build", "--scratch-path", SCRATCH],
+            BUILD,
             cwd=self.folder,
             env=inherited | environment,
             capture_output=True,
