@@ -155,7 +155,7 @@ struct RequestItem {
   }
 
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.begin(.request, elementCount: 8)
+    try sink.begin(.request)
     try sink.appendCBOR(bytes: tokenID.bytes)
     try sink.appendCBOR(unsigned: UInt64(place))
     try sink.appendOptional(verifyingKey)
@@ -193,7 +193,7 @@ extension CBORReader {
 extension ByteSink where Self: ~Copyable {
   /// Appends the outcome of the request with the highest number at `place`.
   package mutating func append(_ outcome: Status, of place: Int) throws(Failure) {
-    try begin(.outcome, elementCount: 3)
+    try begin(.outcome)
     try appendCBOR(unsigned: UInt64(place))
     try appendCBOR(unsigned: UInt64(outcome.rawValue))
   }

@@ -83,7 +83,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// index would make the journal damaged.
   package mutating func draftGeneration(_ floor: UInt64, of keyID: KeyID) throws(EncodingFault) {
     _ = try placeForGeneration(of: keyID)
-    try draft.begin(.generation, elementCount: 3)
+    try draft.begin(.generation)
     try draft.appendCBOR(bytes: keyID.bytes)
     try draft.appendCBOR(unsigned: floor)
   }

@@ -125,7 +125,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   package mutating func draft(secret: Span<UInt8>, _ purpose: CodePurpose, of userID: UInt64) throws(EncodingFault) {
-    try draft.begin(.secret, elementCount: 4)
+    try draft.begin(.secret)
     try draft.appendCBOR(unsigned: userID)
     try draft.appendCBOR(unsigned: UInt64(purpose.rawValue))
     try draft.appendCBOR(bytes: secret)
@@ -134,7 +134,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Drafts the removal of the user of that name, if there is one, and of the owner's codes for the name.
   package mutating func draftRemoval(of name: BoundedText<32>) throws(EncodingFault) {
     if let user = try findUser(name) {
-      try draft.begin(.userRemoved, elementCount: 2)
+      try draft.begin(.userRemoved)
       try draft.appendCBOR(unsigned: user.record.id)
     }
     for position in index.codes.indices where index.codes[position] != 0 {
@@ -144,7 +144,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   package mutating func draftCodeGone(_ id: UInt64) throws(EncodingFault) {
-    try draft.begin(.codeRemoved, elementCount: 2)
+    try draft.begin(.codeRemoved)
     try draft.appendCBOR(unsigned: id)
   }
 

@@ -177,7 +177,7 @@ package struct StoreState {
   }
 
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.begin(.state, elementCount: 5)
+    try sink.begin(.state)
     try sink.appendCBOR(unsigned: clockFloor)
     try sink.appendCBOR(unsigned: bootCount)
     try sink.appendCBOR(unsigned: nextUserID)
@@ -291,7 +291,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     guard let chain else { return }
     var item = ByteBuffer<64>()
     do throws(EncodingFault) {
-      try item.begin(.auditBase, elementCount: 3)
+      try item.begin(.auditBase)
       try item.appendCBOR(unsigned: chain.count)
       try item.appendCBOR(bytes: chain.head.bytes)
     } catch { throw .full }

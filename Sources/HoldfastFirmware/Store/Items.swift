@@ -28,15 +28,27 @@ package enum ItemKind: UInt64 {
   case request = 12
   /// `[13, place, outcome]`: the outcome of the request with the highest number at that place.
   case outcome = 13
+
+  /// The number of elements of such an item, including the kind.
+  var elementCount: Int {
+    switch self {
+    case .auditEntry, .userRemoved, .codeRemoved: 2
+    case .auditBase, .generation, .outcome: 3
+    case .secret: 4
+    case .state, .uses, .nonce: 5
+    case .request: 8
+    case .code: 6 + CodePurpose.givenCount
+    case .user: 9 + CodePurpose.givenCount
+    }
+  }
 }
 
 /// The most elements of an item or of an array in an item.
 private let longestItem = 11
 
 extension ByteSink where Self: ~Copyable {
-  /// Begins an item of that many elements, including the kind.
-  package mutating func begin(_ kind: ItemKind, elementCount: Int) throws(Failure) {
-    try appendCBOR(array: elementCount)
+  package mutating func begin(_ kind: ItemKind) throws(Failure) {
+    try appendCBOR(array: kind.elementCount)
     try appendCBOR(unsigned: kind.rawValue)
   }
 
@@ -52,9 +64,10 @@ extension ByteSink where Self: ~Copyable {
 }
 
 extension CBORReader {
+  /// Reads the kind of an item that has as many elements as its kind.
   package mutating func itemKind() throws(EncodingFault) -> ItemKind {
-    _ = try arrayHead()
-    guard let kind = ItemKind(rawValue: try unsigned()) else { throw .unexpected }
+    let count = try arrayHead()
+    guard let kind = ItemKind(rawValue: try unsigned()), count == kind.elementCount else { throw .unexpected }
     return kind
   }
 
@@ -100,7 +113,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Drafts an audit entry with the next number, at most one in a transaction. Its time is the later of the clock floor and
   /// `realClock`, in Unix seconds.
   package mutating func draft(_ event: AuditEvent, realClock: UInt64? = nil) throws(EncodingFault) {
-    try draft.begin(.auditEntry, elementCount: 2)
+    try draft.begin(.auditEntry)
     let start = draft.count
     try AuditEntry(sequence: audit.count + 1, time: time(realClock), event: event).encode(into: &draft)
     try draft.wrapCBOR(from: start)
@@ -210,7 +223,7 @@ extension ReplayRecord {
   private func encodeToken<Sink: ByteSink & ~Copyable>(
     _ kind: ItemKind, into sink: inout Sink
   ) throws(Sink.Failure) {
-    try sink.begin(kind, elementCount: 5)
+    try sink.begin(kind)
     try sink.appendOptional(verifyingKey)
     try sink.appendCBOR(bytes: tokenID.bytes)
     try sink.appendCBOR(unsigned: expires)

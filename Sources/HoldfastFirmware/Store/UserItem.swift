@@ -29,7 +29,7 @@ package struct UserItem {
   }
 
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.begin(.user, elementCount: 9 + CodePurpose.givenCount)
+    try sink.begin(.user)
     try sink.appendCBOR(unsigned: record.id)
     try sink.appendCBOR(text: name.bytes)
     try sink.appendCBOR(unsigned: record.failureCount)
@@ -96,7 +96,7 @@ package enum CodeItem {
   package static func encode<Sink: ByteSink & ~Copyable>(
     _ code: borrowing OneUseCodeRecord, into sink: inout Sink
   ) throws(Sink.Failure) {
-    try sink.begin(.code, elementCount: 6 + CodePurpose.givenCount)
+    try sink.begin(.code)
     try sink.appendCBOR(unsigned: code.id)
     try sink.appendCBOR(unsigned: UInt64(code.purpose.rawValue))
     try code.key.withBytes { (key: Span<UInt8>) throws(Sink.Failure) in try sink.appendCBOR(bytes: key) }

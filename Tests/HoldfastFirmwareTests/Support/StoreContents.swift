@@ -89,7 +89,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Goes on with an audit chain that began elsewhere.
   mutating func goOn(from audit: AuditChain) throws {
     try record { (store: inout Self) throws(EncodingFault) in
-      try store.draft.begin(.auditBase, elementCount: 3)
+      try store.draft.begin(.auditBase)
       try store.draft.appendCBOR(unsigned: audit.count)
       try store.draft.appendCBOR(bytes: audit.head.bytes)
     }

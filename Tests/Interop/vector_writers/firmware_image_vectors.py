@@ -321,6 +321,10 @@ def _bad_items(group):
     raw("of indefinite length", "IndefiniteLength", b"\x9f" + encode(STATE)[1:] + b"\xff")
     for comment, flag, item in (
         ("state without codes", "WrongCount", STATE[:4]),
+        ("state with an element too many", "WrongCount", [*STATE, 0]),
+        ("audit base with an element too many", "WrongCount", [2, 2, START, 0]),
+        ("an audit entry's item with an element too many", "WrongCount", [*entry(3, 4), 0]),
+        ("a floor with an element too many", "WrongCount", [*FLOOR, 0]),
         ("clock floor null", "WrongType", [1, None, *STATE[2:]]),
         ("clock floor negative", "WrongType", [1, -1, *STATE[2:]]),
         ("clock floor 2^53", "IntegerTooLarge", [1, 2**53, *STATE[2:]]),
@@ -358,6 +362,8 @@ def _bad_items(group):
         ("the removal of no code", "Dangling", [11, 1]),
         ("a request at place 64", "OutOfRange", [12, TOKEN, 64, *REQUEST[3:]]),
         ("a request with a token id of 15 bytes", "WrongSize", [12, TOKEN[:15], *REQUEST[2:]]),
+        ("a request with an element too many", "WrongCount", [*REQUEST, 0]),
+        ("an outcome with an element too many", "WrongCount", [*OUTCOME, 0]),
         ("an outcome at place 64", "OutOfRange", [13, 64, 0]),
         ("an outcome that is a denial", "OutOfRange", [13, 0, session.STATUS["tokenExpired"]]),
         ("an outcome null", "WrongType", [13, 0, None]),
@@ -367,6 +373,9 @@ def _bad_items(group):
     invalid("a secret for purpose 4", "OutOfRange", ALICE, [8, 1, 4, b"12345678"])
     invalid("a secret of 65 bytes", "WrongSize", ALICE, [8, 1, 1, bytes(65)])
     invalid("a secret as text", "WrongType", ALICE, [8, 1, 1, "12345678"])
+    invalid("a secret with an element too many", "WrongCount", ALICE, [8, 1, 1, b"12345678", 0])
+    invalid("the removal of a user with an element too many", "WrongCount", ALICE, [9, 1, 0])
+    invalid("the removal of a code with an element too many", "WrongCount", CODE, [11, 1, 0])
     invalid("a user removed twice", "Dangling", ALICE, [9, 1], [9, 1])
     invalid("a secret of a user who was removed", "Dangling", ALICE, [9, 1], [8, 1, 1, b"12345678"])
     invalid("17 users", "NoRoom", *([7, number, f"user-{number:02}", *ALICE[3:]] for number in range(1, 18)))
