@@ -20,6 +20,10 @@ package final class MemoryStore: DeviceStore {
   package var losesTrust = false
   package var users: [BoundedText<32>: UserRecord] = [:]
   package var secrets: [CodePurpose: [UInt8]] = [:]
+  /// The users to whom other authenticators belong, by the names of these.
+  package var mainUsers: [BoundedText<32>: BoundedText<32>] = [:]
+  /// The protections that the owner demands, by the ids of activation codes.
+  package var demands: [UInt64: ProtectionDemand] = [:]
   /// The owner's codes by id.
   package var codes: [UInt64: CodeEntry] = [:]
   package var activated: [BoundedText<32>: [CodePurpose: [UInt8]]] = [:]
@@ -213,6 +217,13 @@ package final class MemoryStore: DeviceStore {
     let user = users[code.user]
     return CodeFacts(code: code, user: user, userCount: users.count, userCapacity: 16, clockFloor: floor)
   }
+
+  package func mainUser(of name: BoundedText<32>) throws(DeviceFault) -> BoundedText<32> {
+    guard !failsToRead else { throw DeviceFault.store }
+    return mainUsers[name] ?? name
+  }
+
+  package func protectionDemand(ofCode codeID: UInt64) -> ProtectionDemand? { demands[codeID] }
 
   package func countUnauthenticated(_ status: Status) { unproved.append(status) }
 }

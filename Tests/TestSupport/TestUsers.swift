@@ -19,15 +19,19 @@ package func password(_ position: UInt64, secret: [UInt8] = usersSecret, user: B
     code: try HOTP.code(counter: position, key: secret.span, hash: .sha1, length: .six, using: &cryptography))
 }
 
-/// Returns a user's seal over a command, at a counter or time step where the method has one.
+/// Returns a user's seal over a command, or the refusal of it, at a counter or time step where the method has one.
 package func seal(
   _ method: CodeMethod, _ position: UInt64 = 0, challenge: [UInt8] = [], _ command: BoundedText<32> = "lock",
-  _ parameters: [BoundedText<64>] = [], secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
+  _ parameters: [BoundedText<64>] = [], isRefusal: Bool = false, secret: [UInt8] = usersSecret,
+  user: BoundedText<32> = ann
 ) throws -> UserCode {
   var cryptography = OpenSSLCryptography()
   guard case .ocra(let suite) = method else { throw CryptographyFailure() }
-  let digest = try sealQuestion(
-    command: command, parameterCount: parameters.count, parameter: { parameters[$0] }, using: &cryptography)
+  let count = parameters.count
+  let digest =
+    isRefusal
+    ? try refusalQuestion(command: command, parameterCount: count, parameter: { parameters[$0] }, using: &cryptography)
+    : try sealQuestion(command: command, parameterCount: count, parameter: { parameters[$0] }, using: &cryptography)
   let text = Array(hex(challenge).utf8) + Array(digest)
   let input = OCRAInput(
     counter: suite.hasCounter ? position : nil, question: OCRAQuestion(text.span, for: suite)!,

@@ -21,17 +21,7 @@ import HoldfastDevice
     _ method: CodeMethod = counterSealMethod, _ position: UInt64 = 0, _ parameters: [BoundedText<64>] = [],
     challenge: [UInt8] = [], command: BoundedText<32> = "lock"
   ) throws -> UserCode {
-    var cryptography = OpenSSLCryptography()
-    guard case .ocra(let suite) = method else { throw CryptographyFailure() }
-    let digest = try refusalQuestion(
-      command: command, parameterCount: parameters.count, parameter: { parameters[$0] }, using: &cryptography)
-    let text = Array(hex(challenge).utf8) + Array(digest)
-    let input = OCRAInput(
-      counter: suite.hasCounter ? position : nil, question: OCRAQuestion(text.span, for: suite)!,
-      timeStep: suite.timeStepSeconds == nil ? nil : position)
-    let secret = usersSecret
-    return UserCode(
-      user: ann, code: try OCRA.code(suite: suite, key: secret.span, input: input, using: &cryptography))
+    try seal(method, position, challenge: challenge, command, parameters, isRefusal: true)
   }
 
   private func give(
