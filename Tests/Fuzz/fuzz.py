@@ -3,11 +3,11 @@
 
 usage: fuzz.py run [--seconds N] [--jobs N] [TARGET ...]
        fuzz.py keep [TARGET ...]
-       fuzz.py coverage [TARGET ...]
+       fuzz.py coverage [--missing] [TARGET ...]
 
 run       fuzzes for that many seconds altogether, and stops at the first finding
 keep      replaces the corpora by the fewest inputs that reach the same code as they, the inputs that were found, and the seeds
-coverage  replays the corpora, and prints how many lines of the core and of all readers they reach
+coverage  replays the corpora, and prints how many lines of the core and of all readers they reach, and which they do not
 
 Without TARGET, all targets of Tests/Fuzz/Targets. The inputs that reach new code stay in .build-fuzz/corpus.
 """
@@ -15,6 +15,7 @@ Without TARGET, all targets of Tests/Fuzz/Targets. The inputs that reach new cod
 import argparse
 import concurrent.futures
 import dataclasses
+import itertools
 import json
 import os
 import pathlib
@@ -28,6 +29,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build-fuzz"
 COVERAGE = ROOT / ".build-fuzz-coverage"
 CORPORA = ROOT / "Tests/Fuzz/Corpora"
+SOURCES = ROOT / "Sources"
+# By file, the declarations that read nothing from outside, each with a reason: they are not counted.
+NO_READERS = ROOT / "Tests/Fuzz/no-readers.json"
 # A crash would otherwise wait for a debugger, and caches that live as long as the program count as leaks.
 ENVIRONMENT = {
     **os.environ,
@@ -77,9 +81,7 @@ def targets(program, names):
     """The targets of these names, or all."""
     table = subprocess.run([program], env=ENVIRONMENT, capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in table.splitlines()]
-    known = [
-        Target(name, int(limit), [ROOT / "Sources" / source for source in sources]) for name, limit, *sources in rows
-    ]
+    known = [Target(name, int(limit), [SOURCES / source for source in sources]) for name, limit, *sources in rows]
     for name in set(names) - {target.name for target in known}:
         sys.exit(f"there is no target {name}; the targets are: {' '.join(target.name for target in known)}")
     return [target for target in known if not names or target.name in names]
@@ -219,24 +221,74 @@ def coverage(arguments):
     merged = profiles / "all.profdata"
     subprocess.run([tools / "llvm-profdata", "merge", "-sparse", "-o", merged, *profiles.glob("*.profraw")], check=True)
     exported = subprocess.run(
-        [tools / "llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", program],
+        [tools / "llvm-cov", "export", "-format=lcov", f"-instr-profile={merged}", program],
         check=True,
         capture_output=True,
+        text=True,
     )
-    lines = {entry["filename"]: entry["summary"]["lines"] for entry in json.loads(exported.stdout)["data"][0]["files"]}
-    readers = {source.relative_to(ROOT / "Sources") for target in chosen for source in target.sources}
-    core = {path.relative_to(ROOT / "Sources") for path in (ROOT / "Sources/HoldfastCore").rglob("*.swift")}
+    counts = line_counts(exported.stdout)
+    left_out = json.loads(NO_READERS.read_text())
+    readers = {source for target in chosen for source in target.sources}
+    files = sorted(readers | set((SOURCES / "HoldfastCore").rglob("*.swift")))
+    for name in set(left_out) - {str(file.relative_to(SOURCES)) for file in files}:
+        sys.exit(f"{NO_READERS.name} names {name}, which is no file of a reader")
     total = [0, 0]
-    for module in sorted({file.parts[0] for file in readers | core}):
-        counts = [0, 0]
-        for file in sorted(file for file in readers | core if file.parts[0] == module):
-            summary = lines.get(str(ROOT / "Sources" / file), {"covered": 0, "count": 0})
-            counts = [counts[0] + summary["covered"], counts[1] + summary["count"]]
-            print(row(f"  {file.relative_to(module)}", summary["covered"], summary["count"]))
-        print(row(module, *counts))
-        total = [total[0] + counts[0], total[1] + counts[1]]
+    for module, group in itertools.groupby(files, lambda file: file.relative_to(SOURCES).parts[0]):
+        sums = [0, 0]
+        for file in group:
+            skipped = lines_of(file, left_out.get(str(file.relative_to(SOURCES)), {}))
+            lines = {line: count for line, count in counts.get(str(file), {}).items() if line not in skipped}
+            missing = [line for line, count in lines.items() if count == 0]
+            sums = [sums[0] + len(lines) - len(missing), sums[1] + len(lines)]
+            print(row(f"  {file.relative_to(SOURCES / module)}", len(lines) - len(missing), len(lines)))
+            if arguments.missing and missing:
+                print(f"    {' '.join(map(str, missing))}")
+        print(row(module, *sums))
+        total = [total[0] + sums[0], total[1] + sums[1]]
     print(row("core and readers", *total))
     return 0
+
+
+def line_counts(trace):
+    """How often each line of each file was passed, of a trace in lcov's format."""
+    counts = {}
+    for record in trace.splitlines():
+        if record.startswith("SF:"):
+            lines = counts.setdefault(record[3:], {})
+        elif record.startswith("DA:"):
+            line, count = record[3:].split(",")[:2]
+            lines[int(line)] = int(count)
+    return counts
+
+
+def lines_of(file, declarations):
+    """The lines of declarations and closures in a file, each of which is named by text in its first line."""
+    lines = file.read_text().splitlines()
+    found = set()
+    for declaration in declarations:
+        starts = [index for index, line in enumerate(lines) if declaration in line]
+        if not starts:
+            sys.exit(f"{NO_READERS.name}: {file.relative_to(SOURCES)} has no {declaration!r}")
+        for start in starts:
+            found.update(range(start + 1, end_of(lines, start) + 2))
+    return found
+
+
+def end_of(lines, start):
+    """The index of the last line of a declaration or closure. The formatter puts its last brace below its first word."""
+    depth = lambda line: len(line) - len(line.lstrip())
+    if lines[start].endswith("}"):
+        return start
+    # The parameters of a closure have a line of their own if the call before them is long.
+    isInside = lines[start].lstrip()[0] == "("
+    for index in range(start + 1, len(lines)):
+        line = lines[index]
+        if line.strip() and depth(line) < depth(lines[start]) + (not isInside):
+            if line.lstrip()[0] == "}":
+                return index
+            if line.lstrip()[0] not in ")]{":
+                break
+    return start
 
 
 def row(name, covered, count):
@@ -253,6 +305,8 @@ def main():
         if command is run:
             sub.add_argument("--seconds", type=int, default=300)
             sub.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+        if command is coverage:
+            sub.add_argument("--missing", action="store_true")
     arguments = parser.parse_args()
     try:
         return arguments.command(arguments)

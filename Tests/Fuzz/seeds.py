@@ -3,7 +3,7 @@
 
 usage: seeds.py FOLDER     (one folder for each target is made in it)
 
-The corpora in Tests/Fuzz/Corpora are what the fuzzer kept of these and found from them. Random parts differ from run to run.
+It needs python3-yaml. The corpora in Tests/Fuzz/Corpora are what the fuzzer kept of these and found from them. Random parts differ from run to run.
 """
 
 import base64
@@ -18,7 +18,15 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "Tests/Interop"))
 
+import yaml
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa, utils
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 from holdfast_peer import base64strict, cbor, claims, cose, issuer, jose, keys, session, vault
 from holdfast_peer.refusal import Refused
@@ -26,6 +34,7 @@ from holdfast_peer.refusal import Refused
 TEST_TIME = 1_750_000_000
 SIGNER = keys.PrivateKey((1).to_bytes(32, "big"))
 ZEROS = bytes(32)
+RSA_KEY = rsa.generate_private_key(65537, 2048)
 
 
 class Seeds:
@@ -98,7 +107,7 @@ def add_messages(seeds):
             if kind == "SessionRound":
                 names = ("m1", "m2", "m3", "request", "m3Plaintext")
                 seeds.add("messages", *(bytes.fromhex(test[name]) for name in names if test.get(name)))
-            else:
+            elif "message" in test:
                 seeds.add("messages", bytes.fromhex(test["message"]))
     for kind, _, tests in groups("measurement_test"):
         for test in tests:
@@ -112,6 +121,13 @@ def add_messages(seeds):
         for test in tests:
             seeds.add("ocra", f"{test['suite']}\n{test.get('question', '')}")
     seeds.add("vectors", *small_vectors())
+    foreign = (
+        {"kty": "oct", "k": "AA"}, {"sign": {"title": "t"}, "encrypt": {"fail": True}}, {"sign": {}, "encrypt": {"fail": 1}},
+        {"input": {}, "output": {"cbor": "00"}}, {"input": {}, "output": {"compact": "x"}}, {"input": {}, "output": "00"},
+        {"algorithm": "KDA", "testGroups": [{"tests": [{"tcId": 1}, {"tcId": 2, "testPassed": False}]}]},
+        {"algorithm": "KDA", "testGroups": [{"tests": [{"tcId": 1, "testPassed": 1}]}]}, {"algorithm": "KDA", "testGroups": []},
+    )  # fmt: skip
+    seeds.add("vectors", *map(json.dumps, foreign))
 
 
 def small_vectors():
@@ -174,7 +190,20 @@ def add_sessions(seeds):
         cbor.encode([23, ZEROS]),
         cbor.encode([25, ZEROS]),
     ]
-    for kind in range(0, 128, 5):
+    user_commands = [
+        session.request("user-state", ["ann"]), session.request("user-state"), session.request("user-state", ["nobody"]),
+        session.request("seal-request", ["ann", "open-safe"]), session.request("seal-request", ["ann"]),
+        session.request("open-safe", otp=("ann", "111111"), seal=("ann", "11111111")),
+        session.request("configure", otp=("bob", "000000")),
+    ]  # fmt: skip
+    head = session.message_2_head(bytes(16), session.COSE, tokens[0])
+    for kind in (0, 4, 8, 12, 64):
+        commands = [session.message_2(head, ZEROS, ZEROS, plain + bytes(16)) for plain in user_commands]
+        seeds.add("session-device", *(bytes([kind]) + framed(message) for message in commands))
+        seeds.add("session-device", bytes([kind]) + framed(*commands[:5], *[commands[5]] * 8))
+    many = [cbor.encode([12, bytes([n] * 16), 1, tokens[0], ZEROS, ZEROS, "user-sync"]) for n in range(10)]
+    seeds.add("session-device", b"\x00" + framed(*many), b"\x00" + framed(many[0], many[0]))
+    for kind in range(0, 256, 5):
         for number, message in enumerate(rounds + [compatible]):
             if (number + kind) % 7 == 0:
                 seeds.add("session-device", bytes([kind]) + framed(message))
@@ -210,6 +239,50 @@ def add_sessions(seeds):
         "session-user", b"\x01" + framed(challenge, cbor.encode([26, ZEROS])), b"\x00" + framed(challenge, replies[6])
     )
     add_audit_entries(seeds)
+    add_codes(seeds)
+    seeds.add("messages", "lock", "unlock", "status", "configure", "open-safe", "fly")
+
+
+def add_codes(seeds):
+    """Rounds with real codes: what is asked, which codes are given, their distance from the next ones, and a pause."""
+    right = 1 | 1 << 2
+    for kind in (0, 1, 2, 4, 5, 8, 0x80):
+        for command in range(16):
+            seeds.add("codes", bytes([kind, command, right, 0, 0]))
+        for command in (0, 1, 2, 3):
+            given = lambda codes, distance=0, pause=0, bits=0, command=command: bytes(
+                [command | bits, codes, distance & 0xFF, pause]
+            )
+            challenge = bytes([8, 0, 0, 0])
+            # Each code twice, a used one, an old one, refusals, repeated numbers, and a lockout with its end.
+            rounds = [given(right), given(right, -1), given(right), given(right, -2), given(right, 2), given(right, -9)]
+            seeds.add("codes", bytes([kind]) + challenge + b"".join(rounds))
+            for distance in range(-4, 5):
+                seeds.add("codes", bytes([kind]) + given(right) + given(right, distance, 60))
+            refusals = [given(2 << 2 | 1), given(2 << 2 | 1, 0, 31), given(2 << 2 | 1, -1), given(right | 0x60)]
+            seeds.add("codes", bytes([kind]) + challenge + b"".join(refusals))
+            numbered = [
+                given(codes | 0x20 | number << 6) for number in (2, 2, 1, 3, 0) for codes in (right, 2 << 2 | 1)
+            ]
+            seeds.add("codes", bytes([kind]) + challenge + b"".join(numbered))
+            wrong = given(3 | 3 << 2)
+            seeds.add(
+                "codes", bytes([kind]) + challenge + wrong + given(2 << 2 | 1, 0, 200) + given(2 << 2 | 1, 0, 200)
+            )
+            seeds.add("codes", bytes([kind]) + challenge + given(right, 0, 60, 0x80), bytes([kind]) + 2 * challenge)
+            seeds.add(
+                "codes", bytes([kind]) + given(right, 40) + given(right, 41), bytes([kind]) + given(right, 5, 0, 0x60)
+            )
+            other = bytes([(command + 1) % 4, right | 0x20 | 2 << 6, 1, 0])
+            seeds.add("codes", bytes([kind]) + given(right | 0x20 | 2 << 6) + other)
+            later = given(right, 0, 0, 0x60) + given(right, 1) + given(right, 1, 255, 0xE0)
+            seeds.add("codes", bytes([kind]) + later, bytes([kind]) + given(right, 0, 255, 0x80) * 8)
+            seeds.add("codes", bytes([kind]) + wrong * 8 + given(right, 0, 200) + given(right, 0, 200, 0x80))
+            seeds.add("codes", bytes([kind]) + given(right, 40) + given(right, 40) + given(right, 60, 0, 0x80))
+            for bits in (0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70):
+                seeds.add(
+                    "codes", bytes([kind]) + given(right, 0, 0, bits) + given(right | 0x10, 0, 255, bits | 0x80) * 9
+                )
 
 
 def add_audit_entries(seeds):
@@ -241,6 +314,7 @@ def add_formats(seeds):
     octets = {"kty": "oct", "k": url(bytes(range(32))), "alg": "HS256", "use": "sig"}
     text = lambda value: json.dumps(value, separators=(",", ":"))
     seeds.add("jwk", *map(text, (public, private, octets, {**private, "alg": "ECDH-ES", "enc": "A256GCM", "kid": "k"})))
+    seeds.add("jwk", *map(text, private_keys(url)))
     seeds.add("device-key", text(private) + "\n")
     seeds.add(
         "device-key",
@@ -254,6 +328,7 @@ def add_formats(seeds):
     seeds.add("maker-signature", bytes.fromhex("3044") + 2 * (b"\x02\x20" + b"\x11" * 32))
     seeds.add("maker-signature", bytes.fromhex("3045022100") + b"\xff" * 32 + b"\x02\x20" + b"\x11" * 32)
     seeds.add("release-keys", "# keys\n" + "00112233445566778899aabbccddeeff\n\n" + "ff" * 16 + " # old\n")
+    seeds.add("release-keys", bytes(48), bytes(range(96)), "00" * 16 + "\n" + "00" * 16, "\n", ("01" * 16 + "\n") * 65)
     terms = {
         "iss": "issuer", "jti": url(bytes(16)), "tok": url(ZEROS), "iat": TEST_TIME, "sub": "app", "ver": [1, 2, 3],
         "key": public,
@@ -263,9 +338,12 @@ def add_formats(seeds):
         {"subject": "os", "os": "debian", "operator": ">=", "versions": ["12.4"], "action": "block"},
         {"subject": "app", "operator": "one of", "versions": ["1", "2.0"], "action": "warn"},
     ]
-    for number in range(1, 9):
-        operator = ["<", "<=", "==", "!=", ">=", ">", "in", "range"][number - 1]
-        rules.append({"subject": "os", "operator": operator, "versions": ["1", "2"], "action": "warn"})
+    operators = re.findall(
+        r'case \w+ = "([^"]+)"', (ROOT / "Sources/HoldfastFormats/Terms/ComplianceRule.swift").read_text()
+    )
+    for operator in operators:
+        for versions in (["1"], ["1", "2"], ["2", "1"], ["1.0", "1"]):
+            rules.append({"subject": "os", "operator": operator, "versions": versions, "action": "warn"})
     seeds.add("terms", text(terms), text({**terms, "offline_seconds": 86400, "settings": settings}))
     seeds.add("terms", *(text({**terms, "compliance": [rule]}) for rule in rules))
     seeds.add("terms", *(text({**terms, "settings": {"type": kind, "value": "YWJj"}}) for kind in ("text", "bytes")))
@@ -303,12 +381,41 @@ def add_formats(seeds):
     head = url(text({"alg": "HS256", "typ": "holdfast-at+jwt"}).encode())
     signed = f"{head}.{url(text(attestation).encode())}"
     seeds.add("jws", f"{signed}.{url(hmac.new(ZEROS, signed.encode(), hashlib.sha256).digest())}")
+    signed = jws("holdfast-at+jwt", attestation, url, text)
+    unsigned = signed.rpartition(".")[0]
+    seeds.add("jws", signed, *(f"{unsigned}.{url(data)}" for data in (ZEROS + ZEROS, bytes(5))))
     add_jwe(seeds, url, text, public)
     add_online(seeds, text, descriptor)
     add_transport(seeds)
     add_authenticator(seeds, url)
+    add_containers(seeds)
     add_host(seeds, text)
-    add_policies(seeds, text, public, descriptor)
+    add_policies(seeds, url, text, public, descriptor)
+
+
+def private_keys(url):
+    """Keys of RSA and of the larger curves."""
+    number = lambda value: url(value.to_bytes((value.bit_length() + 7) // 8, "big"))
+    key = RSA_KEY.private_numbers()
+    public = key.public_numbers
+    names = {"d": key.d, "p": key.p, "q": key.q, "dp": key.dmp1, "dq": key.dmq1, "qi": key.iqmp}
+    rsa_key = {"kty": "RSA", "n": number(public.n), "e": number(public.e)}
+    yield {**rsa_key, **{name: number(value) for name, value in names.items()}, "alg": "RSA-OAEP", "enc": "A128GCM"}
+    yield rsa_key
+    for curve, name in ((ec.SECP384R1(), "P-384"), (ec.SECP521R1(), "P-521")):
+        key = ec.derive_private_key(2, curve).public_key().public_numbers()
+        count = (curve.key_size + 7) // 8
+        x, y = (url(value.to_bytes(count, "big")) for value in (key.x, key.y))
+        yield {"kty": "EC", "crv": name, "x": x, "y": y, "d": url((2).to_bytes(count, "big"))}
+
+
+def jws(kind, claims_, url, text):
+    """A compact JWS by the signer."""
+    head = url(text({"alg": "ES256", "kid": url(SIGNER.kid), "typ": kind}).encode())
+    signed = f"{head}.{url(text(claims_).encode())}"
+    signature = ec.derive_private_key(1, ec.SECP256R1()).sign(signed.encode(), ec.ECDSA(hashes.SHA256()))
+    r, s = utils.decode_dss_signature(signature)
+    return f"{signed}.{url(r.to_bytes(32, 'big') + s.to_bytes(32, 'big'))}"
 
 
 def add_jwe(seeds, url, text, public):
@@ -324,6 +431,15 @@ def add_jwe(seeds, url, text, public):
     token(
         3, {"alg": "A256GCMKW", "enc": "A256GCM", "iv": url(bytes(12)), "tag": url(wrapped[-16:])}, wrapped[:-16], ZEROS
     )
+    rsa_key = text(next(private_keys(url))).encode() + b"\n"
+    padding = OAEP(MGF1(hashes.SHA1()), hashes.SHA1(), None)
+    for content_key in (bytes(16), ZEROS):
+        wrapped = RSA_KEY.public_key().encrypt(content_key, padding)
+        for name in ("RSA-OAEP", "RSA-OAEP-256"):
+            protected = url(text({"alg": name, "enc": "A128GCM", "cty": "JWT"}).encode())
+            sealed = AESGCM(bytes(16)).encrypt(bytes(12), b"content", protected.encode())
+            parts = (protected, url(wrapped), url(bytes(12)), url(sealed[:-16]), url(sealed[-16:]))
+            seeds.add("jwe", b"\xff" + rsa_key + ".".join(parts).encode())
     secret = SIGNER.exchange(SIGNER.point)
     parties = {"apu": url(b"u"), "apv": url(b"v")}
     derived = jose.agreed_key(secret, "ECDH-ES", b"u", b"v")
@@ -391,6 +507,13 @@ def add_online(seeds, text, descriptor):
         "domains": {"api.example": {"protected": True, "measurement": False}}, "pins": {"api.example": [pin], "*": []},
         "features": {"secure_strings": True, "custom_tokens": False, "message_signing": True},
     }  # fmt: skip
+    for domain in ("https://api.example/x?y", "https://a@b.example", "HTTPS://API.Example:1", "-a.example", "a..b"):
+        rules = {domain: {"protected": True, "measurement": False}}
+        seeds.add("app-configuration", text({**configuration, "domains": rules, "pins": {domain: [pin]}}))
+    seeds.add("app-configuration", text({**configuration, "services": [service, service]}))
+    for name in problem:
+        body = text({**problem, name: "é" * 5000})
+        seeds.add("service-answer", bytes([3 << 2 | 1]) + body.encode())
     point = base64.urlsafe_b64encode(SIGNER.point).decode().rstrip("=")
     seeds.add(
         "app-configuration", text(configuration), f"holdfast-configuration:1?key={point}&service={service}&pin={pin}"
@@ -420,6 +543,13 @@ def add_transport(seeds):
         whole = sequence(record)
         body = struct.pack(">H", len(whole)) + whole + b"\x00"
         seeds.add("sdp", b"\x07\x00\x00" + struct.pack(">H", len(body)) + body)
+        packets = []
+        for number, part in enumerate((whole[:10], whole[10:])):
+            body = struct.pack(">H", len(part)) + part + (b"\x00" if number else b"\x01\x01")
+            packets.append(struct.pack(">BHH", 7, number, len(body)) + body)
+        seeds.add("sdp", b"\xff" + framed(*packets), b"\xff" + framed(*reversed(packets)), b"\xff" + framed(packets[0]))
+        endless = [struct.pack(">BHH", 7, number, 5) + b"\x00\x01x\x01x" for number in range(16)]
+        seeds.add("sdp", b"\xff" + framed(*endless), b"\xff" + framed(bytes(2000)))
     service = holdfast[::-1] if holdfast else bytes(16)
     structure = lambda kind, body: bytes([len(body) + 1, kind]) + body
     seeds.add(
@@ -436,6 +566,17 @@ def add_transport(seeds):
     for code, body in events.items():
         seeds.add("management", struct.pack("<HHH", code, 0, len(body)) + body)
     seeds.add("management", bytes(280))
+    done = lambda code, status, result=b"", adapter=0: (
+        struct.pack("<HHHHB", 1, adapter, 3 + len(result), code, status) + result
+    )
+    other = struct.pack("<HHHI", 6, 0, 4, 1)
+    information = done(4, 0, bytes(280))
+    for features in (
+        bytes(4) + b"\x1f\x1f\x05\x01\x01", bytes(4) + b"\x1f\x1f\x00\x00", bytes(4) + b"\x1f\x1f\x01\x01\x01", b"x",
+    ):  # fmt: skip
+        seeds.add("management", b"\xff" + framed(other, information, done(0x3D, 0, features)))
+    for status in (1, 3, 8, 10, 15, 17, 18, 20):
+        seeds.add("management", b"\xff" + framed(done(4, 0, adapter=1), b"noise", done(4, status)))
 
 
 def uuid_bytes():
@@ -488,13 +629,23 @@ def add_authenticator(seeds, url):
     body = bytes([15, 8, 1]) + bytes(28) + b"ciphertext" + bytes(16)
     check = hashlib.sha256(b"holdfast/1 state string\x00" + body).digest()[:4]
     seeds.add("state-string", "hfstate1" + url(body + check), "hfstate1\n" + url(body + check))
+    header = bytes([1, 1, 1]) + bytes(28)
+    key = hashlib.scrypt(b"correct horse", salt=bytes(16), n=2, r=1, p=1, dklen=32)
+    for name, state in ((key, b"state"), (ZEROS, b"state")):
+        body = header + AESGCM(name).encrypt(bytes(12), state, b"hfstate1" + header)
+        check = hashlib.sha256(b"holdfast/1 state string\x00" + body).digest()[:4]
+        seeds.add("state-string", "hfstate1" + url(body + check))
     protections = (
         [0],
         [1, bytes(16), 15, 8, 1],
         [2, bytes(16)],
-        [4, bytes(16), bytes(16)],
-        [7, bytes(16), 14, 8, 1, bytes(16), bytes(16), bytes(16)],
+        [4, bytes(16), bytes(8)],
+        [7, bytes(16), 14, 8, 1, bytes(16), bytes(16), bytes(8)],
     )
+    # The undo code is 16 zeros.
+    undo_key = HKDF(hashes.SHA256(), 32, b"", b"holdfast/1 undo key\x00").derive(bytes(16))
+    binding = b"holdfast/1 undo copy\x00" + cbor.encode("ann") + cbor.encode(1)
+    undo = bytes(12) + AESGCM(undo_key).encrypt(bytes(12), cbor.encode([[2, bytes(16)], bytes(20)]), binding)
     for protection in protections:
         for method in ([1, 1, 6], [2, 1, 6, 30], [3, "OCRA-1:HOTP-SHA256-8:QH64-T1M"]):
             record = [
@@ -521,8 +672,104 @@ def add_authenticator(seeds, url):
                 None,
             ]
             seeds.add("state-records", cbor.encode(record), cbor.encode(record + [134]))
+            for copy in (undo, undo[:-1] + b"x", bytes(20)):
+                seeds.add("state-records", cbor.encode([*record[:18], copy, *record[19:]]))
             record[2] = 2
             seeds.add("state-records", cbor.encode(record))
+
+
+def add_containers(seeds):
+    """Containers of RFC 6030 under the keys that the target tries: 16, 24 and 32 zeros, and the passphrase `qwerty`."""
+    namespaces = (
+        'xmlns="urn:ietf:params:xml:ns:keyprov:pskc" xmlns:ds="http://www.w3.org/2000/09/xmldsig#" '
+        'xmlns:xenc="http://www.w3.org/2001/04/xmlenc#" xmlns:xenc11="http://www.w3.org/2009/xmlenc11#" '
+        'xmlns:pkcs5="http://www.rsasecurity.com/rsalabs/pkcs/schemas/pkcs-5v2-0#"'
+    )
+    encode = lambda data: base64.b64encode(data).decode()
+    xenc = "http://www.w3.org/2001/04/xmlenc#"
+    names = {"sha1": "http://www.w3.org/2000/09/xmldsig#hmac-sha1"}
+    names |= {f"sha{bits}": f"http://www.w3.org/2001/04/xmldsig-more#hmac-sha{bits}" for bits in (256, 384, 512)}
+
+    def container(protection, data, algorithm="hotp", parameters="", policy="", device=""):
+        seeds.add(
+            "pskc",
+            f'<?xml version="1.0"?><KeyContainer Version="1.0" {namespaces}>{protection}<KeyPackage><DeviceInfo>{device}'
+            f'</DeviceInfo><Key Id="ann" Algorithm="urn:ietf:params:xml:ns:keyprov:pskc:{algorithm}"><Issuer>I</Issuer>'
+            f"<AlgorithmParameters>{parameters}</AlgorithmParameters><Data>{data}</Data>{policy}</Key></KeyPackage>"
+            "</KeyContainer>",
+        )
+
+    def cipher(name, value):
+        return (
+            f'<xenc:EncryptionMethod Algorithm="{xenc}{name}"/><xenc:CipherData><xenc:CipherValue>{encode(value)}'
+            "</xenc:CipherValue></xenc:CipherData>"
+        )
+
+    def cbc(key, message):
+        count = 16 - len(message) % 16
+        encryptor = Cipher(AES(key), CBC(bytes(16))).encryptor()
+        return bytes(16) + encryptor.update(message + bytes([count]) * count) + encryptor.finalize()
+
+    def encrypted(name, method, value, mac=None):
+        code = "" if mac is None else f"<ValueMAC>{encode(mac)}</ValueMAC>"
+        return f"<{name}><EncryptedValue>{cipher(method, value)}</EncryptedValue>{code}</{name}>"
+
+    plain = "<Secret><PlainValue>MTIzNDU2Nzg5MDEyMzQ1Njc4OTA=</PlainValue></Secret>"
+    number = lambda name, value: f"<{name}><PlainValue>{value}</PlainValue></{name}>"
+    response = '<ResponseFormat Length="8" Encoding="DECIMAL" CheckDigits="false"/>'
+    container("", plain + number("Counter", 5), parameters=response)
+    for suite in ("SHA1", "SHA256", "SHA512", "MD5"):
+        parameters = f"<Suite>HMAC-{suite}</Suite>{response}"
+        container("", plain + number("TimeInterval", 60) + number("Time", 0), "totp", parameters)
+    container("", plain + number("Time", 9), "totp")
+    container("", plain + number("Counter", "x"))
+    container("", plain, "ocra", "<Suite>OCRA-1:HOTP-SHA256-8:QH64-T1M</Suite>" + response)
+    container("", plain, "pin")
+    container("", plain, parameters='<ResponseFormat Length="8" Encoding="ALPHANUMERIC"/>')
+    container("", plain, parameters='<ResponseFormat Length="8" Encoding="DECIMAL" CheckDigits="true"/>')
+    container(
+        "", plain, policy="<Policy><KeyUsage>OTP</KeyUsage><NumberOfTransactions>3</NumberOfTransactions></Policy>"
+    )
+    container("", plain, policy="<UserId>u</UserId>", device="<DeviceBinding>x</DeviceBinding>")
+    container("", plain, policy="<FriendlyName>f</FriendlyName><Policy><KeyUsage>Sign</KeyUsage></Policy>")
+
+    named = "<EncryptionKey><ds:KeyName>k</ds:KeyName></EncryptionKey>"
+    for count, name in ((16, "sha1"), (24, "sha256"), (32, "sha384"), (32, "sha512")):
+        key, kind = bytes(count), f"aes{8 * count}-cbc"
+        value, position = cbc(key, bytes(20)), cbc(key, b"\x01\x00")
+        mac = lambda message, key=key, name=name: hmac.new(key, message, name).digest()
+        method = f'<MACMethod Algorithm="{names[name]}"></MACMethod>'
+        data = encrypted("Secret", kind, value, mac(value)) + encrypted("Counter", kind, position, mac(position))
+        container(named + method, data)
+        container(named + method, encrypted("Secret", kind, value, bytes(len(mac(value)))))
+        container(named + method, encrypted("Secret", kind, value))
+        container(named, encrypted("Secret", kind, value, mac(value)))
+        container(named, encrypted("Secret", f"kw-aes{8 * count}", aes_key_wrap(key, bytes(24))))
+    mac_key = bytes(range(20))
+    value = cbc(bytes(16), bytes(20))
+    method = f'<MACMethod Algorithm="{names["sha1"]}"><MACKey>{cipher("aes128-cbc", cbc(bytes(16), mac_key))}</MACKey></MACMethod>'
+    container(named + method, encrypted("Secret", "aes128-cbc", value, hmac.new(mac_key, value, "sha1").digest()))
+    container(named, encrypted("Secret", "tripledes-cbc", value))
+    container("<EncryptionKey><ds:X509Data/></EncryptionKey>", plain)
+
+    def derived(count, function, iterations=2, method="http://www.w3.org/2009/xmlenc11#pbkdf2"):
+        return (
+            f'<EncryptionKey><xenc11:DerivedKey><xenc11:KeyDerivationMethod Algorithm="{method}"><pkcs5:PBKDF2-params>'
+            f"<Salt><Specified>{encode(bytes(8))}</Specified></Salt><IterationCount>{iterations}</IterationCount>"
+            f"<KeyLength>{count}</KeyLength>{function}</pkcs5:PBKDF2-params></xenc11:KeyDerivationMethod>"
+            "</xenc11:DerivedKey></EncryptionKey>"
+        )
+
+    for count, function, name in (
+        (16, "<PRF/>", "sha1"),
+        (32, f'<PRF Algorithm="{names["sha256"]}"/>', "sha256"),
+    ):
+        key = hashlib.pbkdf2_hmac(name, b"qwerty", bytes(8), 2, count)
+        wrapped = encrypted("Secret", f"kw-aes{8 * count}", aes_key_wrap(key, bytes(24)))
+        container(derived(count, function), wrapped)
+        container(derived(count + 1, function), wrapped)
+        container(derived(count, function, 99999999), wrapped)
+        container(derived(count, function, method="other"), wrapped)
 
 
 def add_host(seeds, text):
@@ -532,6 +779,10 @@ def add_host(seeds, text):
     )
     seeds.add(
         "proc",
+        "00400000-00452000 r-xp 00000000 08:02 1 /usr/bin/app\n00452000-00460000 r-xp 00052000 08:02 1 /usr/bin/app\n"
+        "00500000-00501000 r-xp 00001000 08:02 2 /lib/a.so (deleted)\n00600000-00601000 r-xp 00000000 08:02 2 /lib/a.so\n"
+        "7ffe-7fff r-xp 00000000 00:00 0 [vdso]\n",
+        "   0: 0100007F:0016 00000000:0000 0A 00000000:00000000\n   1: 0100007F:0017 00000000:0000 01 0:0\n",
         "Name:\tapp\nTracerPid:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\nVmLck:\t 12 kB\n",
         "Filename Type\n/dev/sda2 partition\n",
     )
@@ -557,7 +808,7 @@ def add_host(seeds, text):
     )
 
 
-def add_policies(seeds, text, public, descriptor):
+def add_policies(seeds, url, text, public, descriptor):
     der = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200") + SIGNER.point
     rule = {
         "factors": ["integrity", "device", "otp", "seal"], "generation_floor": 2, "minimum_version": [1, 2, 3],
@@ -571,6 +822,24 @@ def add_policies(seeds, text, public, descriptor):
         "audit": {"entries": 1000}, "commands": {"open": rule, "status": {"factors": ["device"]}},
     }  # fmt: skip
     seeds.add("policy", text(policy), text({"version": 1, "commands": {}}))
+    steps = [
+        {"above": {"parameter": 1, "value": 5}}, {"outside_hours": ["08:00", "18:30"]}, {"first_use": True},
+        {"outside_hours": ["22:00", "06:00"]}, {"token_older_than_seconds": 60},
+    ]  # fmt: skip
+    named = {"open": rule, "lock": {"factors": ["device", "seal"]}, "seal-request": {"factors": ["device"]}}
+    for step in steps:
+        named["pay"] = {"factors": ["device"], "step_up": [{**step, "factors": ["seal"]}]}
+        seeds.add("policy", text({"version": 1, "commands": named}))
+    for parameters in (
+        [{"range": [0, 9]}, {"one_of": ["a"]}], [{}, {"optional": True}], [{"optional": True}, {}],
+        [{"one_of": ["a", "a"]}], [{"one_of": ["x" * 65]}],
+    ):  # fmt: skip
+        seeds.add("policy", text({"version": 1, "commands": {"pay": {"factors": ["seal"], "parameters": parameters}}}))
+    for hours in (["8:00", "18:00"], ["24:01", "18:00"], ["08:00", "08:00"], ["08:00"]):
+        step = {"outside_hours": hours, "factors": ["seal"]}
+        seeds.add("policy", text({"version": 1, "commands": {"pay": {"factors": ["device"], "step_up": [step]}}}))
+    small = {"unlock": {"factors": ["device"]}, "lock": {"factors": ["integrity", "device", "otp", "seal"]}}
+    seeds.add("policy", text({"version": 1, "commands": small}))
     claims_ = {"num": 1, "iat": 2, "policy": {"version": 1, "commands": {}}}
     seeds.add("signed-policy", text(claims_), text({**claims_, "policy": policy, "device": "d1" * 16}))
     service = {
@@ -582,6 +851,22 @@ def add_policies(seeds, text, public, descriptor):
         "compliance": [{"subject": "os", "operator": ">=", "versions": ["12"], "action": "block"}],
     }  # fmt: skip
     seeds.add("service-policy", text(service))
+    image = {"subject": "app", "version": [1, 2, 3], "proof_key": "00" * 8, "tree_digest": "11" * 32}
+    settings = {"type": "json", "value": "e30="}
+    scopes = [{"app": "app"}, {"app": "app", "version": [1, 2, 3]}, {"device": "d1" * 16}]
+    scopes.append({**scopes[1], **scopes[2]})
+    base = {"issuer": "i", "attestation_issuer": "a", "audience": "u", "images": {"00" * 32: image}}
+    scoped = [{**scope, "settings": settings} for scope in scopes]
+    seeds.add("service-policy", text({**base, "settings_for": scoped}))
+    for wrong in (
+        [{"settings": settings}], [scoped[0], scoped[0]], [{"app": "a"}], [{"version": [1, 2, 3], "settings": settings}],
+        [{"device": "d1", "settings": settings}], [scoped[0]] * 33,
+    ):  # fmt: skip
+        seeds.add("service-policy", text({**base, "settings_for": wrong}))
+    for changes in ({"proof_key": "0"}, {"tree_digest": "g" * 64}, {"subject": ""}):
+        seeds.add("service-policy", text({**base, "images": {"00" * 32: {**image, **changes}}}))
+    first_come = {"devices": "first-come", "device_makers": [base64.b64encode(der).decode()]}
+    seeds.add("service-policy", text({**base, **first_come}), text({**base, "devices": "none"}))
     report = {
         "issuer": "i", "subject": "s", "version": [1, 2, 3], "token_id": "00" * 16, "generation": 1, "issued": 1,
         "expires": 2, "maximum_uses": None, "commands": ["a"], "user": None,
@@ -594,10 +879,24 @@ def add_policies(seeds, text, public, descriptor):
         "iat": 2,
         "until": 3,
         "default": "warn",
-        "unknown": "block",
-        "rules": {"disk-encryption": "ignore"},
+        "unknown": "refuse",
+        "rules": {"disk-encryption": "ignore", "other-finding": "wipe"},
     }
     seeds.add("posture-rules", text(rules), text({**rules, "default": "ignore", "rules": {}}))
+    finding = re.search(
+        r'^  case \w+ = "([a-z-]+)"',
+        (ROOT / "Sources/HoldfastMeasurement/Posture/Posture.swift").read_text(),
+        re.MULTILINE,
+    )
+    for names in ([], ["other"], ["Other"], [finding[1]] if finding else []):
+        written = {
+            "number": 1,
+            "until": 3,
+            "default": "warn",
+            "unknown": "refuse",
+            "rules": dict.fromkeys(names, "wipe"),
+        }
+        seeds.add("posture-rules", text(written), text({**rules, "rules": dict.fromkeys(names, "wipe")}))
     boot = "01234567-89ab-cdef-0123-456789abcdef"
     latest = {"version": 1, "seconds": 5, "boot_id": boot, "boot_seconds": 6}
     seeds.add("prover-state", text(latest) + "\n", text({**latest, "boot_id": None, "boot_seconds": None}) + "\n")
@@ -605,6 +904,37 @@ def add_policies(seeds, text, public, descriptor):
         "prover-state",
         text({"version": 1, "wishes": {"format": "cose"}, "service": "https://a.example", "request": "00" * 16}),
     )
+    sign = lambda kind, claims_: jws(kind, claims_, url, text)
+    configuration = next(
+        bytes.fromhex(test["configuration"])
+        for _, _, tests in groups("measurement_test")
+        for test in tests
+        if "configuration" in test and test.get("result") == "valid"
+    )
+    fingerprints = cbor.encode([["app.debug", bytes(8)], ["app.image", bytes(8)]])
+    token = b"token"
+    terms = sign("holdfast-terms+jwt", {
+        "iss": "i", "jti": url(bytes(16)), "tok": url(hashlib.sha256(token).digest()), "iat": 1, "sub": "app",
+        "ver": [1, 2, 3], "key": public, "offline_seconds": 86400,
+    })  # fmt: skip
+    whole = {
+        "version": 4, "device": descriptor, "token": "measurement_token.cose", "token_sha256": "right", "issued": report,
+        "configuration_sha256": "right", "fingerprints_sha256": "right", "terms_sha256": "right", "issuer_key": public,
+    }  # fmt: skip
+    times = (text({**latest, "boot_id": None, "boot_seconds": None}) + "\n").encode(), b"x", b"y" * 500
+    remembered = (hashlib.sha256(token).hexdigest() + "\n").encode()
+    manifests = [
+        whole, {**whole, "version": 3}, {**whole, "token_sha256": "00" * 32}, {**whole, "fingerprints_sha256": "00" * 32},
+        {**whole, "terms_sha256": "00" * 32}, {**whole, "configuration_sha256": "00" * 32}, {},
+    ]  # fmt: skip
+    for manifest in manifests:
+        for time in times:
+            files = (configuration, token, fingerprints, terms.encode(), time, remembered, text(manifest).encode())
+            seeds.add("prover-state", b"\xff" + framed(*files))
+    for wrong in range(4):
+        files = [configuration, token, fingerprints, terms.encode(), times[0], b"", text(whole).encode()]
+        files[wrong] = b""
+        seeds.add("prover-state", b"\xff" + framed(*files), b"\xff" + framed(*files[:wrong]))
     seeds.add("prover-state", 'ID=debian\nVERSION_ID="12"\n', "ID='a b'\nVERSION_ID=12.4\\ \n")
     enrolment = {
         "version": 2, "device": descriptor, "token": "token.cose", "token_sha256": "00" * 32,
@@ -646,9 +976,12 @@ def add_policies(seeds, text, public, descriptor):
         ),
     )
     seeds.add("invitation-code", "ABCDE-FGHIJ-KLMNO-PQRST", "abcdefghijklmnopqrst")
-    for number in range(80):
-        seeds.add("http-body", bytes([number]) + b"{}")
-    seeds.add("http-body", bytes([0]) + text({"evidence": "AAEC", "device": descriptor, "hash": "00" * 32}).encode())
+    seeds.add("http-body", *(b"\xff" + body.encode() for body in request_bodies(text, descriptor)))
+    for code in ("ABCDE-FGHIJ-KLMNO-PQRST", "ABCDE"):
+        body = text({"attestation": "a", "device": descriptor, "invitation": code})
+        seeds.add("http-body", b"\xff" + body.encode())
+    for payload in ({"a": 1}, {"iss": 1}):
+        seeds.add("http-body", b"\xff" + text({"evidence": "AAEC", "payload": payload}).encode())
     seeds.add(
         "actuator",
         b"\x02" + cbor.encode([2, ["lock", "unlock"]]),
@@ -668,6 +1001,53 @@ def add_policies(seeds, text, public, descriptor):
         success,
         *(bytes.fromhex(f"80010000000a{code:08x}") for code in (0x18B, 0x14C, 0x8E, 0x922, 0x149, 0x101)),
     )
+
+
+def request_bodies(text, descriptor):
+    """The smallest body of each operation of the service, the largest one, and wrong ones."""
+    document = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())
+    schemas = [
+        operation["requestBody"]["content"]["application/json"]["schema"]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        if "requestBody" in operation
+    ]
+
+    def example(schema, is_large):
+        if "$ref" in schema:
+            return example(document["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]], is_large)
+        kind = schema.get("type", "object")
+        kind = kind[0] if isinstance(kind, list) else kind
+        if "enum" in schema:
+            return schema["enum"][-1 if is_large else 0]
+        if kind == "object":
+            members = schema.get("properties", {})
+            if "device_id" in members and "public_key" in members:
+                return descriptor
+            names = members if is_large else schema.get("required", [])
+            return {name: example(members[name], is_large) for name in names}
+        if kind == "array":
+            count = max(schema.get("minItems", 0), 1 if is_large else 0)
+            return [example(schema["items"], is_large) for _ in range(count)]
+        if kind == "integer":
+            return min(schema.get("maximum", 5), 2**53 - 1) if is_large else schema.get("minimum", 0)
+        if kind == "boolean":
+            return is_large
+        if schema.get("contentEncoding") or "=" in schema.get("pattern", ""):
+            count = schema.get("minLength", 4)
+            return (
+                base64.b64encode(bytes(count // 4 * 3))[:-1].decode() + "=" if count == 44 else "A" * (count // 4 * 4)
+            )
+        return "0" * max(schema.get("minLength", 1), 1)
+
+    for schema in schemas:
+        small, large = (example(schema, is_large) for is_large in (False, True))
+        bodies = [small, large]
+        for member, value in large.items():
+            bodies += [{**large, member: wrong} for wrong in ("", 0, [], {}, ["x"], "\u0001", "g" * 9, "A" * 300)]
+            if isinstance(value, list):
+                bodies.append({**large, member: value * 70})
+        yield from map(text, bodies)
 
 
 # Texts that stand in tests and documents.

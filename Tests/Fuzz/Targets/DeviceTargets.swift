@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
+import HoldfastFirmware
 import HoldfastFormats
 import TestSupport
 
@@ -10,6 +11,9 @@ let deviceTargets = [
     let text = policy.json()
     let again = try mustSucceed("a policy that was written is refused") { try DevicePolicy(json: text) }
     try require(again == policy && again.json() == text, "a policy that is written and read again differs")
+    for (name, rule) in policy.commands { try checkConditions(of: name, rule, in: policy) }
+    guard let small = FirmwarePolicy(policy), let whole = DevicePolicy(small) else { return }
+    try require(whole.commands == policy.commands, "a small device gets other rules")
   },
   FuzzTarget("signed-policy", policySources + ["HoldfastDevice/Policy/SignedPolicy.swift"]) { bytes in
     let device = DeviceID(filledWith: 0xd1)
@@ -20,6 +24,12 @@ let deviceTargets = [
       try SignedPolicy(text + [0x0a], by: Signer.point, for: device)
     }
     try require(ended == policy, "a line end changes a signed policy")
+    var trust = PolicyTrust(key: Signer.point)
+    try mustSucceed("the first policy is outdated") { try trust.check(policy) }
+    (trust.number, trust.digest) = (policy.number, policy.digest)
+    try mustSucceed("the newest policy is outdated") { try trust.check(policy) }
+    trust.digest = Digest()
+    try require((try? trust.check(policy)) == nil, "two policies have one number")
   },
   FuzzTarget(
     "actuator",
@@ -76,6 +86,30 @@ private let policySources = [
   "HoldfastDevice/Policy/DevicePolicy+JSON.swift", "HoldfastDevice/Policy/DevicePolicy.swift",
   "HoldfastDevice/Policy/CommandConditions+JSON.swift", "HoldfastDevice/Policy/CommandConditions.swift",
 ]
+
+/// Asks for the rule of requests with many parameters, with and without a clock. No condition takes a factor away.
+private func checkConditions(of name: BoundedText<32>, _ rule: CommandRule, in policy: DevicePolicy) throws {
+  let live = SessionPolicy()
+  live.current = policy
+  let token = AuthenticatedToken()
+  let asked = BoundedText<64>(name.description) ?? BoundedText()
+  for parameters in [[], ["a"], ["5", "a"], ["0", "09"], ["999999999999999999"]] as [[BoundedText<64>]] {
+    for time in [nil, 0, testTime] as [UInt64?] {
+      var request = Request(command: name)
+      var seal = Request(command: UserCommandName.sealRequest)
+      for parameter in ["ann", asked] + parameters { try seal.append(parameter: parameter) }
+      for parameter in parameters { try request.append(parameter: parameter) }
+      let needed = live.rule(for: request, of: token, realClock: time)?.factors
+      try require(needed?.isSuperset(of: rule.factors) ?? true, "a condition takes a factor away")
+      _ = live.rule(for: seal, of: token, realClock: time)
+      let same = policy.rule(for: request, of: token, realClock: time)?.factors
+      try require(same == needed, "a policy has two rules for a request")
+      let audited = try policy.auditedParameters(of: request)
+      try require(audited.count <= parameters.count, "more parameters are audited than there are")
+    }
+  }
+  try require(rule.factors.isSuperset(of: live.commonFactors), "a common factor is not common")
+}
 
 private func take(from input: inout ActuatorInput) throws -> [[UInt8]] {
   var messages: [[UInt8]] = []

@@ -81,7 +81,15 @@ let encodingTargets = [
       try require((try? decodePublicPaddedBase64(string)) == nil, "base64 is refused in one way only")
     }
   },
-  FuzzTarget("base32", ["HoldfastAuthenticator/Formats/Base32.swift"], maximumByteCount: 256) { bytes in
+  FuzzTarget(
+    "base32", ["HoldfastAuthenticator/Formats/Base32.swift", "HoldfastAuthenticator/Formats/Credential.swift"],
+    maximumByteCount: 256
+  ) { bytes in
+    let account = ImportParameters.Account(user: "ann", method: .hotp(.sha1, .six))
+    for format in [CredentialFormat.base32, .hex, .raw] {
+      let read = try? Credential.read(bytes.span, format: format, parameters: ImportParameters(account: account))
+      try require(read == nil || read?.count == 1, "a bare secret is not one account")
+    }
     if let secret = try? Base16.decode(bytes.span) {
       var text: [UInt8] = []
       text.appendHexadecimal(secret.bytes)

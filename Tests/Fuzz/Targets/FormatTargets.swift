@@ -14,10 +14,17 @@ let formatTargets = [
   ) { bytes in
     _ = try? SignedTerms(verifying: bytes)
     let signed = try SignedTerms(verifying: try Signer.sign(bytes, type: SignedTerms.type))
+    let again = try SignedTerms(signed.terms, point: Signer.point, sign: Signer.signature)
+    let read = try mustSucceed("terms that were signed are refused") { try SignedTerms(verifying: again.bytes) }
+    try require(read.terms == signed.terms, "terms that are signed and read again differ")
     let rules = signed.terms.conditions.rules
     try require(signed.key.point == Signer.point, "terms count under another key")
     try require(rules.count <= ComplianceRule.maximumCount, "terms have too many rules")
     _ = signed.terms.offlineUntil
+    for rule in rules {
+      for version in rule.versions { _ = (rule.isMet(by: version), version == rule.versions[0]) }
+      try require(!rule.text.isEmpty, "a rule has no text")
+    }
   },
   FuzzTarget("seal-request", ["HoldfastFormats/SealRequestText.swift"], maximumByteCount: 1024) { bytes in
     let request = try UncheckedSealRequest(bytes)
@@ -26,6 +33,7 @@ let formatTargets = [
       try request.contents.text(under: secret.span)
     }
     // The code at the end depends on the secret.
+    _ = try request.isAuthentic(under: secret.span)
     try require(text?.dropLast(32).elementsEqual(bytes.dropLast(32)) ?? false, "a request for a seal differs")
   },
   FuzzTarget("audit-archive", ["HoldfastFormats/Audit/AuditArchive.swift"]) { bytes in

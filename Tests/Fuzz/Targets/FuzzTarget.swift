@@ -31,7 +31,7 @@ package struct FuzzTarget: Sendable {
   package static let all: [FuzzTarget] =
     encodingTargets + tokenTargets + sessionTargets + measurementTargets + keyTargets + formatTargets
     + authenticatorTargets + deviceTargets + issuerTargets + serviceTargets + onlineTargets + transportTargets
-    + hostTargets + [itemTarget, lineTarget, flashTarget]
+    + hostTargets + [codeTarget, itemTarget, lineTarget, flashTarget]
 }
 
 /// A rule that does not hold for an input.

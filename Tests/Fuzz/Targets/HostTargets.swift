@@ -12,11 +12,18 @@ let hostTargets = [
     _ = try? ThreadStatus(parsing: bytes)
     let text = String(decoding: bytes, as: UTF8.self)
     _ = (Swap.isOn(swaps: text), Swap.isLocked(status: text))
+    for line in bytes.split(separator: 0x0a) { _ = ListeningSockets.isListener(line, on: 22) }
     let map = try MemoryMap(parsing: bytes)
     for segment in map.executableSegments {
       try require(segment.addresses.lowerBound < segment.addresses.upperBound, "a segment of code is empty")
       _ = segment.byteCount
     }
+    let sorted = map.executableSegments.sorted { $0.precedes($1, executable: Array("/usr/bin/app".utf8)) }
+    try require(sorted.count == map.executableSegments.count, "a segment gets lost")
+    for line in bytes.split(separator: 0x0a) { _ = MemoryMapping(parsing: line)?.isKernelCode }
+    var input = FuzzInput(bytes)
+    let entry = (0..<8).reduce(UInt64(0)) { word, _ in word << 8 | UInt64(input.byte()) }
+    try require(!PageMap.isFileBacked(entry: entry | 1 << 62), "a page that is swapped out is a file's")
   },
   FuzzTarget("vault-record", ["HoldfastVault/Folder/VaultRecord.swift"], maximumByteCount: 400) { bytes in
     let host = Secret<32>()

@@ -1,7 +1,11 @@
+import Glibc
 import HoldfastCore
 import HoldfastFormats
 import HoldfastIssuer
+import HoldfastMeasurement
+import HoldfastOpenSSL
 import HoldfastProver
+import TestSupport
 
 /// The readers of an issuer, and of what a prover gets from one.
 let issuerTargets = [
@@ -16,6 +20,11 @@ let issuerTargets = [
     let text = policy.json.compact()
     let again = try mustSucceed("a policy that was written is refused") { try ServicePolicy(json: text) }
     try require(again.json.compact() == text, "a policy that is written and read again differs")
+    for settings in policy.scopedSettings {
+      let applying = policy.conditions(
+        of: settings.app ?? "app", settings.version ?? .zero, for: settings.device ?? DeviceID())
+      try require(applying.settings != nil, "settings do not apply to what they are for")
+    }
   },
   FuzzTarget(
     "token-answer", ["HoldfastProver/MeasurementToken+Issuance.swift", "HoldfastFormats/IssuanceReport.swift"]
@@ -29,7 +38,14 @@ let issuerTargets = [
   },
   FuzzTarget("posture-rules", ["HoldfastProver/Posture/PostureRules.swift"], maximumByteCount: 2048) { bytes in
     _ = try? PostureRules(bytes, by: Signer.point)
-    _ = try PostureRules(try Signer.sign(bytes, type: PostureRules.type), by: Signer.point)
+    if let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count) {
+      _ = try? PostureRules.claims(of: JSONMember(value), issued: testTime)
+    }
+    let rules = try PostureRules(try Signer.sign(bytes, type: PostureRules.type), by: Signer.point)
+    for state in [PostureState.clear, .found, .unknown] {
+      let posture = Posture(PostureFinding.allCases.map { Posture.Observation($0, state) })
+      try require(rules.judge(posture).action >= .ignore, "a posture has no consequence")
+    }
   },
   FuzzTarget(
     "prover-state",
@@ -41,8 +57,11 @@ let issuerTargets = [
   ) { bytes in
     if let time = LatestTime(bytes) {
       try require(time.encoded() == bytes, "a time that is read and written again differs")
+      let host = HostSource(unixSeconds: { testTime }, uptime: { time.uptime }, release: { nil })
+      try require(time.present(host) >= max(time.seconds, testTime), "the present is before a known time")
       _ = time.floor(Uptime(bootID: time.uptime?.bootID ?? "", seconds: .max))
     }
+    if bytes.first == 0xff { return try loadEnrolment(Array(bytes.dropFirst())) }
     let waiting = WaitingRequest(bytes)
     let again = WaitingRequest(waiting.encoded)
     try require(
@@ -57,3 +76,45 @@ let issuerTargets = [
     try require(other.encoded() == text, "an enrolment that is written and read again differs")
   },
 ]
+
+/// Reads the files of an enrolment, which are the fuzzer's messages, with a manifest that names their digests.
+private func loadEnrolment(_ bytes: [UInt8]) throws {
+  var input = FuzzInput(bytes)
+  let folder = try TemporaryFolder()
+  let enrolment = ProverFolder(path: folder.path).folder(of: DeviceID())
+  mkdir(folder.file("devices"), 0o700)
+  mkdir(enrolment.path, 0o700)
+  var files: [String: [UInt8]] = [:]
+  for name in [
+    EnrolmentFolder.configurationName, EnrolmentFolder.tokenName(.cose), EnrolmentFolder.fingerprintsName,
+    EnrolmentFolder.termsName, LatestTime.fileName, EnrolmentFolder.rememberedName, EnrolmentFolder.enrolmentName,
+  ] where !input.isEmpty { files[name] = input.message() }
+  if var manifest = files[EnrolmentFolder.enrolmentName].flatMap({ try? JSONValue(parsing: $0, byteLimit: $0.count) }) {
+    for (member, name) in [
+      ("token_sha256", EnrolmentFolder.tokenName(.cose)), ("terms_sha256", EnrolmentFolder.termsName),
+      ("configuration_sha256", EnrolmentFolder.configurationName),
+      ("fingerprints_sha256", EnrolmentFolder.fingerprintsName),
+    ] where manifest[member]?.text == "right" {
+      var hash = SHA256Stream()
+      let contents = files[name] ?? []
+      hash.append(contents.span)
+      let digest: Digest = try hash.finish()
+      manifest = .object((manifest.members ?? []).map { ($0.0, $0.0 == member ? .string(hexadecimal(digest)) : $0.1) })
+    }
+    files[EnrolmentFolder.enrolmentName] = manifest.compact()
+  }
+  for (name, contents) in files { try folder.makeFile("devices/\(hexadecimal(DeviceID()))/\(name)", contents) }
+  _ = (try? enrolment.hasEnrolment(), try? enrolment.loadDevice())
+  let host = HostSource(unixSeconds: { testTime }, uptime: { nil }, release: { nil })
+  if let time = try? enrolment.latestTime() {
+    let raised = try mustSucceed("the latest time cannot be raised") { try enrolment.raiseLatestTime(host) }
+    try require(raised >= time.seconds, "the latest time goes back")
+  }
+  _ = enrolment.isRemembered(files[EnrolmentFolder.tokenName(.cose)] ?? [])
+  let loaded = try enrolment.load()
+  try mustSucceed("an enrolment that was loaded cannot be written") {
+    try enrolment.write(loaded, time: LatestTime(seconds: testTime, uptime: nil))
+  }
+  let again = try mustSucceed("an enrolment that was written is refused") { try enrolment.load() }
+  try require(again.token == loaded.token && again.terms?.bytes == loaded.terms?.bytes, "an enrolment differs")
+}

@@ -14,17 +14,8 @@ let serviceTargets = [
     guard let first = bytes.first else { return }
     let text = Array(bytes.dropFirst())
     let value = try JSONValue(parsing: text, byteLimit: text.count, otherNumbers: .withoutFraction)
-    let forms = bodyForms[Int(first) % bodyForms.count]
-    do throws(JSONMistake) { try Schema.check(JSONMember(value), forms) } catch {
-      _ = error.text
-      return
-    }
-    // What is optional may be left out, and what is required may not.
-    for property in forms {
-      let rest = JSONValue.object((value.members ?? []).filter { !haveSameBytes($0.0, property.name) })
-      let isAccepted = (try? Schema.check(JSONMember(rest), forms)) != nil
-      try require(isAccepted != property.isRequired, "\(property.name) is not required as the table says")
-    }
+    // The body of one operation, or of any.
+    for form in first == 0xff ? bodyForms : [bodyForms[Int(first) % bodyForms.count]] { try check(value, form) }
   },
   FuzzTarget("release-manifest", ["HoldfastService/Administration/ReleaseManifest.swift"]) { bytes in
     let manifest = try ReleaseManifest(bytes, signature: try Signer.signature(over: bytes), maker: maker)
@@ -35,6 +26,19 @@ let serviceTargets = [
     try require(InvitationCode(code.text)?.text == code.text, "the code of an invitation differs")
   },
 ]
+
+private func check(_ value: JSONValue, _ form: [Schema.Property]) throws {
+  do throws(JSONMistake) { try Schema.check(JSONMember(value), form) } catch {
+    _ = error.text
+    return
+  }
+  // What is optional may be left out, and what is required may not.
+  for property in form {
+    let rest = JSONValue.object((value.members ?? []).filter { !haveSameBytes($0.0, property.name) })
+    let isAccepted = (try? Schema.check(JSONMember(rest), form)) != nil
+    try require(isAccepted != property.isRequired, "\(property.name) is not required as the table says")
+  }
+}
 
 private let bodyForms =
   PublicOperation.all.compactMap(\.body) + AdministrationOperation.all.compactMap(\.body)

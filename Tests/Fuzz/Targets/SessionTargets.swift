@@ -29,6 +29,7 @@ let sessionTargets = [
       try require(head == (entry.sequence, entry.time), "the head of an audit entry is read in two ways")
       try entry.encode(into: &buffer)
     }
+    try moveLock(bytes)
     // A later version of the protocol may add members, which are not written again.
     let reply = try VerdictBody(bytes.span)
     var written: [UInt8] = []
@@ -73,12 +74,28 @@ let sessionTargets = [
   },
 ]
 
+/// Gives a command to the actuator of a lock, which carries out the commands that it names, and no others.
+private func moveLock(_ bytes: [UInt8]) throws {
+  guard let name = BoundedText<32>(bytes.span) else { return }
+  var actuator = LockActuator(FreeLock())
+  var result = ResultBuffer()
+  let isDone = (try? actuator.perform(Request(command: name), result: &result)) != nil
+  try require(isDone == actuator.carriesOut(name), "a lock carries out another command than it says")
+  try require(isDone == !result.array.isEmpty, "a lock answers what it does not carry out")
+}
+
+private struct FreeLock: Lock {
+  private(set) var current = LockState.locked
+  mutating func move(to target: LockState) { current = target }
+}
+
 private let messageSources = [
   "HoldfastCore/Session/Challenge.swift", "HoldfastCore/Session/ProofMessage.swift",
   "HoldfastCore/Session/Verdict.swift",
   "HoldfastCore/Session/Request.swift", "HoldfastCore/Activation/ActivationMessages.swift",
   "HoldfastCore/Activation/ProtectionDemand.swift", "HoldfastCore/Audit/AuditEntry.swift",
   "HoldfastCore/Audit/AuditedCommand.swift", "HoldfastCore/OATH/CodeMethod.swift",
+  "HoldfastCore/Session/Actuator.swift",
 ]
 
 private let sessionSources = [
@@ -96,7 +113,7 @@ private final class SessionDevice {
     typealias Crypto = CredulousCryptography
     typealias Key = CredulousKey
     typealias Store = MemoryStore
-    typealias Rules = TestPolicy
+    typealias Rules = LinuxPolicy
     typealias Random = RepeatingRandom
     typealias Time = TestClock
   }
@@ -104,7 +121,7 @@ private final class SessionDevice {
   private var session: DeviceSession<Environment>
   private let machine = CountingMachine()
 
-  /// The bits of `kind` choose what the policy accepts, and whether there is a clock.
+  /// The bits of `kind` choose what the policy accepts, whether there is a clock, and whether the owner demands a protection.
   init(_ kind: UInt8) {
     let (store, policy) = (MemoryStore(), TestPolicy())
     store.floor = testTime
@@ -115,7 +132,10 @@ private final class SessionDevice {
     policy.rules["configure"] = CommandRule(factors: [.device, .otp])
     policy.rules["open-safe"] = CommandRule(factors: [.device, .otp, .seal], allowsCompatibility: true)
     policy.rules["user-sync"] = CommandRule(factors: .device, allowsCompatibility: true)
-    policy.rules["host-code"] = CommandRule(factors: .device)
+    for name in ["host-code", "user-state", "seal-request"] as [BoundedText<32>] {
+      policy.rules[name] = CommandRule(factors: .device)
+    }
+    if kind & 128 != 0 { store.demands[1] = ProtectionDemand(pinLength: 6, needsKey: true) }
     var user = UserRecord(id: 1, lastAccepted: testTime)
     user.accounts[.otp] = CodeAccount(method: kind & 4 == 0 ? hotpMethod : totpMethod)
     user.accounts[.seal] = CodeAccount(method: kind & 8 == 0 ? counterSealMethod : challengeSealMethod)
@@ -129,7 +149,7 @@ private final class SessionDevice {
     }
     session = DeviceSession(
       deviceID: DeviceID(), keyID: KeyID(), cryptography: CredulousCryptography(), key: CredulousKey(), store: store,
-      policy: policy, random: random, clock: TestClock(seconds: kind & 64 == 0 ? testTime : nil),
+      policy: LinuxPolicy(base: policy), random: random, clock: TestClock(seconds: kind & 64 == 0 ? testTime : nil),
       challenges: ChallengeSource(seed: Secret(), bootCount: 1, connection: 1))
   }
 

@@ -29,6 +29,9 @@ enum Signer {
     return text
   }
 
+  /// Returns the signature over a digest, r ‖ s.
+  static func signature(of digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> { try key.sign(digest) }
+
   /// Returns the signature over any bytes in DER, as makers sign files.
   static func signature(over text: [UInt8]) throws -> [UInt8] {
     var hash = SHA256Stream()

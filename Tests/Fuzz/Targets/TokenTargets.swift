@@ -34,14 +34,31 @@ let tokenTargets = [
     bytes in
     try open(bytes, .jose)
   },
-  FuzzTarget("jwe", joseSources) { bytes in
+  FuzzTarget("jwe", joseSources, maximumByteCount: 6144) { bytes in
     guard let first = bytes.first else { return }
-    var key = try JWEKey(parsing: Array(jweKeys[Int(first) % jweKeys.count].utf8).span)
-    _ = try key.open(bytes.span.extracting(droppingFirst: 1), contentType: "JWT")
+    var text = Array(bytes.dropFirst())
+    var known = Array(jweKeys[Int(first) % jweKeys.count].utf8)
+    // A token behind its key, which is one line.
+    if first == 0xff, let end = text.firstIndex(of: 0x0a) {
+      (known, text) = (Array(text[..<end]), Array(text[(end + 1)...]))
+    }
+    var key = try JWEKey(parsing: known.span)
+    _ = try key.open(text.span, contentType: "JWT")
   },
   FuzzTarget("jws", joseSources) { bytes in
     var cryptography = OpenSSLCryptography()
     let key = JWSKey.hs256(SecretBytes(zeros: 32))
+    let point = JWSKey.es256Public(Signer.point)
+    _ = try? point.verify(bytes.span, type: "holdfast-at+jwt", using: &cryptography)
+    var scalar = Secret<32>()
+    scalar.withMutableBytes { $0[31] = 1 }
+    var pair = JWSKey.es256(try P256PrivateKey(scalar: scalar))
+    if let text = try? pair.sign(bytes.span, type: "fuzz", using: &cryptography) {
+      let read = try mustSucceed("a text that was signed is refused") {
+        try pair.verify(text.bytes, type: "fuzz", using: &cryptography)
+      }
+      try require([UInt8](read.bytes) == bytes, "a text that is signed and read differs")
+    }
     let payload = try key.verify(bytes.span, type: "holdfast-at+jwt", using: &cryptography)
     _ = try AttestationClaims.read(payload.bytes)
   },
