@@ -13,6 +13,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
 sys.path.append(str(TESTS / "Firmware"))
 
+import attacked
 import finding
 import links
 import low_energy
@@ -35,6 +36,7 @@ if __name__ == "__main__":
         links,
         finding,
         strangers,
+        attacked,
         two_hosts_faults,
         two_hosts_firmware,
         two_hosts_proofs,

@@ -42,11 +42,11 @@ extension Attack {
     },
     Attack(
       "silent-peers", "Eight peers connect and say nothing, and an honest prover comes.", due: "an honest round",
-      .connections
+      .crowd
     ) { (adversary) throws(AttackFault) in try adversary.serves(besides: 8) },
     Attack(
       "held-places", "Seventy peers hold their places without a proof, and an honest prover comes.",
-      due: "an honest round", .connections
+      due: "an honest round", .crowd
     ) { (adversary) throws(AttackFault) in
       guard adversary.endpoint.scheme.radio == nil else { throw .notTried("an adapter has few channels") }
       return try adversary.serves(besides: 70)

@@ -64,7 +64,7 @@ extension Attack {
     },
     Attack(
       "exchanged-answers", "Two provers' answers change their connections.",
-      due: text(of: [.deviceMismatch]) + ", for both", .connections
+      due: text(of: [.deviceMismatch]) + ", for both", .crowd
     ) { (adversary) throws(AttackFault) in
       let (left, right) = (try adversary.connect(), try adversary.connect())
       let first = try adversary.draft(on: left)
@@ -114,7 +114,7 @@ extension Attack {
     },
     Attack(
       "same-request-at-once", "Two connections send the same request at the same time.",
-      due: "that at most one of them carries the request out", [.acceptance, .connections]
+      due: "that at most one of them carries the request out", [.acceptance, .crowd]
     ) { (adversary) throws(AttackFault) in
       let request = adversary.request()
       let (left, right) = (try adversary.connect(), try adversary.connect())
@@ -132,18 +132,32 @@ extension Attack {
   /// Makes the replay of an M2, twice.
   private static func replay(_ id: String, _ did: String, onAnother: Bool) -> Attack {
     Attack(id, did, due: text(of: [.deviceMismatch])) { (adversary) throws(AttackFault) in
-      var line = try adversary.connect()
-      let draft = try adversary.draft(on: line)
-      _ = adversary.exchange(draft, on: line)
+      let (draft, kept) = try adversary.exchangeDraft(keepingLine: !onAnother)
       var replies: [Reply] = []
       for _ in 0..<2 {
-        if onAnother { line = try adversary.connect() } else { try adversary.proceed(on: line) }
+        let line: Line
+        if let kept {
+          line = kept
+          try adversary.proceed(on: line)
+        } else {
+          line = try adversary.connect()
+        }
         let reply = adversary.exchange(draft, on: line)
         replies.append(reply)
         if !reply.refuses(with: [.deviceMismatch]) || reply == .closed { break }
       }
       return Finding(replies, refused: [.deviceMismatch])
     }
+  }
+}
+
+extension Adversary {
+  /// Sends an honest M2 on a connection, which ends unless it is kept: RFCOMM has one at a time.
+  fileprivate mutating func exchangeDraft(keepingLine: Bool) throws(AttackFault) -> (Draft, Line?) {
+    let line = try connect()
+    let draft = try draft(on: line)
+    _ = exchange(draft, on: line)
+    return (draft, keepingLine ? line : nil)
   }
 }
 

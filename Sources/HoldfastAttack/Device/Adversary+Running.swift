@@ -14,7 +14,7 @@ extension Adversary {
   ///   - report: is given each result at once, with its index.
   package mutating func run(_ attacks: [Attack], report: (AttackResult, Int) -> Void) {
     if isLine { isLine = !servesSeveral() }
-    if !isLine, attacks.contains(where: { $0.id == LateAnswer.attackID }) { waiting = try? prepareLateAnswer() }
+    if mayCrowd, attacks.contains(where: { $0.id == LateAnswer.attackID }) { waiting = try? prepareLateAnswer() }
     for (index, attack) in attacks.enumerated() {
       var stopwatch = Stopwatch()
       hasSeenRepetition = false
@@ -75,7 +75,8 @@ extension Adversary {
     if needs.contains(.acceptance), honestStatus != .accepted {
       return "honest rounds are not accepted, or would use up the token: --destructive"
     }
-    if needs.contains(.connections), isLine { return "a line serves one peer at a time" }
+    if isLine, needs.contains(.connections) || needs.contains(.crowd) { return "a line serves one peer at a time" }
+    if needs.contains(.crowd), !mayCrowd { return "RFCOMM has one connection between two adapters" }
     if needs.contains(.packets), endpoint.scheme.framing != .packets { return "it is about packets" }
     if needs.contains(.stream), endpoint.scheme.framing == .packets { return "packets arrive whole" }
     return nil

@@ -63,6 +63,10 @@ package struct Adversary: ~Copyable {
   var isServing = true
   /// Whether the device serves one peer at a time, as on a line.
   var isLine: Bool
+  /// Whether this host may have several connections to the device at once. RFCOMM has one between two adapters.
+  var mayCrowd: Bool {
+    if case .bluetooth(_, .rfcomm) = endpoint.address { false } else { !isLine }
+  }
   /// The connection to a line, which one attack after the other uses.
   private var keptLine: Connection?
   /// An answer that waits until it is too late.

@@ -16,7 +16,7 @@ package struct Attack: Sendable {
     static let user = Needs(rawValue: 4)
     /// Rounds that are accepted, without using up a token.
     static let acceptance = Needs(rawValue: 8)
-    /// A device that serves several peers, not one line.
+    /// Connections that begin and end, not one line.
     static let connections = Needs(rawValue: 16)
     /// A transport on which each message is one packet.
     static let packets = Needs(rawValue: 32)
@@ -24,6 +24,8 @@ package struct Attack: Sendable {
     static let stream = Needs(rawValue: 64)
     /// The public key of an issuer that the device trusts.
     static let issuerPoint = Needs(rawValue: 128)
+    /// Several connections at once.
+    static let crowd = Needs(rawValue: 256)
   }
 
   /// The identifier, which stays the same.
