@@ -1,0 +1,1 @@
+"""First inputs for the fuzzer, one module a subject."""
