@@ -7,7 +7,9 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # All examples share it, so that Holdfast's modules are compiled once. SwiftPM lets one of them build at a time.
 SCRATCH = ROOT / ".build-examples"
-BUILD = ["swift", "build", "--scratch-path", SCRATCH, "--disable-index-store", "-Xswiftc", "-gnone"]
+# With other options, they would be compiled again.
+OPTIONS = ["--scratch-path", str(SCRATCH), "--disable-index-store", "-Xswiftc", "-gnone"]
+BUILD = ["swift", "build", *OPTIONS]
 
 
 def built(name, folder):

@@ -6,6 +6,7 @@
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -53,7 +54,7 @@ def run(holdfast, tmp_path_factory):
     program(
         tools / "swift",
         f'export HOME="{os.environ.get("HOME", "/")}"\n'
-        f'"{shutil.which("swift")}" "$@" --quiet --scratch-path "{examples.SCRATCH}" && ln -sfn "{examples.SCRATCH}" .build\n',
+        f'"{shutil.which("swift")}" "$@" --quiet {shlex.join(examples.OPTIONS)} && ln -sfn "{examples.SCRATCH}" .build\n',
     )
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("XDG_", "HOLDFAST_"))}
     environment |= {"HOME": str(home), "PATH": f"{tools}:{environment['PATH']}", "NO_COLOR": "1"}
