@@ -250,11 +250,11 @@ bench: build ## Measure Holdfast next to its peers, write docs/performance.md, a
 	@/usr/bin/python3 Tests/Benchmark/run.py $(if $(QUICK),--quick,--write)
 	@.build/release/holdfast bench latency
 
-# Package.swift says which modules are optimised. The online service shares most modules with the tests. `make service` optimises all of
-# it, and links it statically. Without a separate job for each module's interface, each is read once.
+# Package.swift says which modules are optimised; others, and BoringSSL, are not. The online service shares most modules with the tests.
+# `make service` optimises all of it, and links it statically. Without a separate job for each module's interface, each is read once.
 unit-tests: packages database-packages ## Build the unit tests, the programs for other tests, and the online service in .build-tests.
 	@HOLDFAST_TESTS=1 $(SWIFT) build --quiet --build-tests --traits Service --configuration release --scratch-path .build-tests \
-	  -Xswiftc -Onone -Xswiftc -gnone -Xswiftc -no-emit-module-separately-wmo -Xcc -g0
+	  -Xswiftc -Onone -Xswiftc -gnone -Xswiftc -no-emit-module-separately-wmo -Xcc -g0 -Xcxx -O0 -Xcxx -g0
 
 soak: unit-tests ## Run a million rounds, and check that memory, threads and descriptors do not grow.
 	@HOLDFAST_SOAK_ROUNDS=1000000 .build-tests/release/holdfastPackageTests.xctest --testing-library swift-testing \
