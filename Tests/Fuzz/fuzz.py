@@ -280,10 +280,10 @@ def end_of(lines, start):
     if lines[start].endswith("}"):
         return start
     # The parameters of a closure have a line of their own if the call before them is long.
-    isInside = lines[start].lstrip()[0] == "("
+    is_inside = lines[start].lstrip()[0] == "("
     for index in range(start + 1, len(lines)):
         line = lines[index]
-        if line.strip() and depth(line) < depth(lines[start]) + (not isInside):
+        if line.strip() and depth(line) < depth(lines[start]) + (not is_inside):
             if line.lstrip()[0] == "}":
                 return index
             if line.lstrip()[0] not in ")]{":

@@ -54,7 +54,9 @@ extension Attack {
     Attack(
       "empty-message", "A packet without bytes is sent.", due: text(of: [.malformed]), .packets
     ) { (adversary) throws(AttackFault) in
-      guard adversary.endpoint.scheme.radio != .lowEnergy else { throw .notTried("Linux sends none over LE") }
+      guard adversary.endpoint.scheme.radio != .lowEnergy else {
+        throw .notTried("Linux sends no empty packet over LE")
+      }
       let line = try adversary.connect()
       line.write(raw: [])
       return Finding(line.nextVerdict(by: adversary.answerDeadline), refused: [.malformed])
