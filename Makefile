@@ -56,7 +56,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model mutants demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -186,6 +186,9 @@ demo-firmware: build ## Prove to a Cortex-M4 behind a bridge, cut its power, and
 demo-online: build service ## Enrol at three instances of the online service, and kill one of them and its database.
 	@Tests/install-packages postgresql
 	@Demo/holdfast-demo --target online --holdfast .build/release/holdfast
+
+demo-couriers: build ## Revoke a stolen phone at two locks without a network: other phones carry the news.
+	@Demo/holdfast-demo --target couriers --holdfast .build/release/holdfast
 
 # What both need: provers in Python, and PostgreSQL. SEED repeats the random choices of a run, but not its interleavings.
 TIME = 600

@@ -8,6 +8,7 @@ why the board has no part in an attack.
 from . import daily, impostors, provers, tokens, users, wire
 
 LINUX_TITLE = "Holdfast: a lock without Internet, and an app that proves itself to it."
+COURIERS_TITLE = "Holdfast: two locks without Internet, three phones that visit them, and one of these is stolen."
 ONLINE_TITLE = "Holdfast: the online service of a fleet, which loses an instance and its database, and nothing else."
 BOARD_TITLE = "Holdfast: a lock on a microcontroller, and an app that proves itself to it."
 
@@ -264,6 +265,46 @@ def board(_):
             [power.console_faults, power.stop_bridge, power.cut_power, power.audit, power.follow_last_entry],
         ),
         ("Attacks of `make demo` that have no board in them", [daily.name_others(NOT_ON_A_BOARD)]),
+    ]
+
+
+def couriers(_):
+    """The acts of couriers: pairs of a heading and its entries."""
+    from . import couriers
+
+    return [
+        ("Once, while there is a network", [daily.approve, daily.service, couriers.make_locks, couriers.enrol]),
+        (
+            "Carl's phone is stolen",
+            [
+                couriers.visits(couriers.CARL, "front", "the thief opens the front door", "accepted"),
+                couriers.revoke,
+                couriers.knowing("who knows that? The service, and", "no lock"),
+                couriers.visits(couriers.CARL, "front", "the thief opens the front door again", "accepted"),
+            ],
+        ),
+        (
+            "Another phone comes by",
+            [
+                couriers.fetch,
+                couriers.deliver,
+                couriers.knowing("who knows now? The service, and", "front"),
+                couriers.visits(couriers.CARL, "front", "the thief at the front door", "tokenRevoked"),
+                couriers.visits(couriers.CARL, "back", "the thief at the back door", "accepted"),
+            ],
+        ),
+        (
+            "A courier that lies, and one that does not",
+            [
+                couriers.lie,
+                couriers.knowing("who knows now? Still only", "front"),
+                couriers.deliver_honestly,
+                couriers.knowing("who knows now? The service, and", "front, back"),
+                couriers.visits(couriers.CARL, "back", "the thief at the back door", "tokenRevoked"),
+                couriers.visits(couriers.ANNA, "back", "anna at the back door", "accepted"),
+                couriers.bring_again,
+            ],
+        ),
     ]
 
 

@@ -25,6 +25,7 @@ extension CallFailure {
     case .refused: self.init(HF_ERROR_NOT_ENROLLED)
     case .noThread: self.init(HF_ERROR_SYSTEM)
     case .channelInUse: self.init(HF_ERROR_BUSY)
+    case .malformedMail: self.init(HF_ERROR_ARGUMENT)
     case .reservedNonce: self.init(HF_ERROR_ARGUMENT)
     case .posture: self.init(HF_ERROR_MEASUREMENT)
     case .cancelled: self.init(HF_ERROR_CANCELLED)

@@ -74,9 +74,11 @@ package enum CarrierWork: Sendable {
       self = .enrolment(enrolment)
       return
     }
-    guard value.hasOnly(["operation", "attempts", "body"]),
+    let query = value["query"].map { $0.elements?.compactMap(\.text) } ?? []
+    guard value.hasOnly(["operation", "attempts", "body", "query"]), let query,
+      query.count == value["query"]?.elements?.count ?? 0,
       let operation = operation.text.flatMap(ServiceOperation.init(rawValue:)), let count = value["attempts"]?.number,
-      let call = ServiceCall(operation, body: value["body"], attemptCount: count)
+      let call = ServiceCall(operation, body: value["body"], values: query, attemptCount: count)
     else { return nil }
     self = .call(call)
   }

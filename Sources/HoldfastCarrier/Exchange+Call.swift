@@ -8,7 +8,7 @@ extension Exchange {
     let end = takeTurns(atMost: turnLimit) { (exchange, service) throws(Setback) in
       let operation = call.operation
       let answer = try exchange.send(
-        operation.path, call.body, to: service, answerByteLimit: operation.answerByteLimit)
+        call.path, call.body, to: service, answerByteLimit: operation.answerByteLimit)
       guard let value = ServiceAnswers.value(answer, of: operation) else { throw exchange.malformed(answer, service) }
       let result = CarrierResult.answer(ServiceAnswer(from: service.address, value))
       // The prover accepts no longer line.

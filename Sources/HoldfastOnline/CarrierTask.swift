@@ -128,6 +128,7 @@ package enum CarrierTaskLine {
       ("operation", .string(call.operation.rawValue)), ("attempts", .integer(call.attemptCount)),
     ]
     if let body = call.body { members.append(("body", body)) }
+    if !call.values.isEmpty { members.append(("query", .array(call.values.map { .string($0) }))) }
     return line(services, authorities, withSystem, timeoutSeconds, members)
   }
 

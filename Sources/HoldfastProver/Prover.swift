@@ -149,6 +149,8 @@ public struct ProofOptions: Sendable {
   public var timeoutMilliseconds: Int
   /// A way to end the proof from another thread.
   public var cancellation: Cancellation?
+  /// What may be spent on bulletins for the device, once it has accepted the command. Over a channel, nothing is spent.
+  public var courier = CourierBudget()
   /// Called at the beginning of each stage, on the thread that proves.
   public var progress: @Sendable (ProofStage) -> Void
 

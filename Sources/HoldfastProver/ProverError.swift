@@ -28,6 +28,8 @@ public enum ProverError: Error {
   case reservedNonce
   /// The rules about the posture refuse, or were refused.
   case posture(PostureFault)
+  /// The bulletins of a service are not such.
+  case malformedMail
   /// It was cancelled. If the request had been sent, the device may still carry it out.
   case cancelled
 }

@@ -38,7 +38,8 @@ import HoldfastVersion
 
 struct DeviceVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "device", abstract: "Register and change devices.", subcommands: [AddDevice.self, ChangeDevice.self])
+    commandName: "device", abstract: "Register and change devices.",
+    subcommands: [AddDevice.self, ChangeDevice.self, SetGroups.self])
 }
 
 struct ImageVerbs: AsyncParsableCommand {

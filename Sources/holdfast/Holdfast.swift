@@ -35,7 +35,7 @@ package struct Holdfast: ParsableCommand {
     version: versionText,
     subcommands: [
       Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Accept.self, Prove.self,
-      ShowProof.self, ShowStatus.self, ShowSettings.self, Explain.self, PostureVerb.self, Unenroll.self,
+      ShowProof.self, ShowStatus.self, ShowSettings.self, Explain.self, PostureVerb.self, Sync.self, Unenroll.self,
       ProofKeyFiles.self, OTP.self, Seal.self, VaultVerbs.self, AgentVerb.self, Wipe.self, Scan.self, Doctor.self,
       Vectors.self, AttackVerb.self, Bench.self, Endpoints.self,
     ]

@@ -14,6 +14,7 @@ sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
 sys.path.append(str(TESTS / "Firmware"))
 
 import attacked
+import couriers
 import finding
 import links
 import low_energy
@@ -37,6 +38,7 @@ if __name__ == "__main__":
         finding,
         strangers,
         attacked,
+        couriers,
         two_hosts_faults,
         two_hosts_firmware,
         two_hosts_proofs,

@@ -206,6 +206,8 @@ NOT_A_DEVICES = {
     "HostCodeResult": "a device writes it, a user reads it",
     "SealFields": "an authenticator brings texts into that form",
     "SealRequest": "a board makes none",
+    **dict.fromkeys(("Bulletin", "BulletinMessage", "BulletinAnswer"), "a board takes no bulletins"),
+    **dict.fromkeys(("BulletinState", "BulletinGroup"), "a board takes no bulletins"),
     "AuditEntry": "a device writes it, its owner reads it",
     "AuditFile": "a board writes no files",
     "FirmwareImage": "its owner reads it",

@@ -11,12 +11,13 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Interop"))
 
-from seed_writers import authenticator, formats, host, literals, online, sessions, transport, vectors
+from seed_writers import authenticator, bulletins, formats, host, literals, online, sessions, transport, vectors
 from seed_writers.shared import Seeds
 
 WRITERS = (
     vectors.add_tokens,
     vectors.add_messages,
+    bulletins.add_bulletins,
     sessions.add_sessions,
     sessions.add_codes,
     sessions.add_audit_entries,

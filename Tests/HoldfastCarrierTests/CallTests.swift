@@ -46,6 +46,27 @@ import Testing
     #expect(script.sent.map(\.path) == ["/v1/configuration"])
   }
 
+  @Test func `the parameters are in the query`() throws {
+    let values = [String(repeating: "0a", count: 16), "17"]
+    let call = try #require(ServiceCall(.bulletins, values: values, attemptCount: 1))
+    let services = [PinnedService(try ServiceAddress("https://a"), pins: [])]
+    let line = CarrierTaskLine.encode(services: services, authorities: nil, timeoutSeconds: 60, call: call)
+    var exchange = Exchange(
+      try #require(CarrierTask(line)),
+      environment: Script { request, _ in
+        #expect(request.body == nil)
+        return json(200, #"{"bulletins":[]}"#)
+      })
+    #expect(answer(exchange.run()) == .object([("bulletins", .array([]))]))
+    #expect(exchange.environment.sent.map(\.path) == ["/v1/bulletins?device=\(values[0])&have=17"])
+    for wrong in [
+      [], ["1"], ["1", "2", "3"], ["1", ""], ["1", "2&x=3"], ["1", "g"], ["1", "A"], [values[0] + "0", "1"],
+    ] {
+      #expect(ServiceCall(.bulletins, values: wrong, attemptCount: 1) == nil, "\(wrong)")
+    }
+    #expect(ServiceCall(.configuration, values: ["1"], attemptCount: 1) == nil)
+  }
+
   @Test(arguments: ["", "a b", "a\nb", "é"])
   func `any other text is malformed`(text: String) throws {
     let script = Script { _, _ in

@@ -80,18 +80,23 @@ import Testing
   @Test(arguments: ServiceOperation.allCases)
   func `a call arrives as it was sent`(operation: ServiceOperation) throws {
     let body: JSONValue? = operation.hasBody ? .object([("evidence", .string("AAAA"))]) : nil
-    let call = try #require(ServiceCall(operation, body: body, attemptCount: 3))
+    let values = operation.parameters.map { _ in "1f" }
+    let call = try #require(ServiceCall(operation, body: body, values: values, attemptCount: 3))
     let line = CarrierTaskLine.encode(
       services: [PinnedService(service, pins: [])], authorities: "ca.pem", timeoutSeconds: 10, call: call)
     #expect(line.count { $0 == 0x0a } == 1)
     let task = try #require(CarrierTask(line))
     guard case .call(let arrived) = task.work else { return #expect(Bool(false)) }
-    #expect((arrived.operation, arrived.body, arrived.attemptCount) == (operation, body, 3))
+    #expect((arrived.operation, arrived.body, arrived.values, arrived.attemptCount) == (operation, body, values, 3))
     #expect((task.authorities.only, task.timeoutSeconds) == ("ca.pem", 10))
   }
 
   @Test(arguments: [
     #""operation":"other","attempts":1"#, #""operation":"fetch","attempts":1"#,
+    #""operation":"bulletins","attempts":1"#,
+    #""operation":"bulletins","attempts":1,"query":["1"]"#, #""operation":"bulletins","attempts":1,"query":["1",2]"#,
+    #""operation":"bulletins","attempts":1,"query":{}"#, #""operation":"bulletins","attempts":1,"query":["1","?"]"#,
+    #""operation":"configuration","attempts":1,"query":["1"]"#,
     #""operation":"fetch","attempts":0,"body":{}"#, #""operation":"fetch","attempts":17,"body":{}"#,
     #""operation":"fetch","attempts":1,"body":[]"#, #""operation":"configuration","attempts":1,"body":{}"#,
     #""operation":"fetch","attempts":1,"body":{},"evidence":"AAAA""#, #""operation":1,"attempts":1,"body":{}"#,

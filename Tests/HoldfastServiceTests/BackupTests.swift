@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// A backup in memory: what `export` writes and `restore` reads.
-private final class Backup {
+final class Backup {
   var bytes: [UInt8] = []
   private var position = 0
 
@@ -78,7 +78,7 @@ private final class Backup {
 @Suite struct BackupTests {
   private static let listings = [
     "listDevices", "listImages", "listProvers", "listUsers", "listTokens", "listInvitations", "listRequests",
-    "listRefusals", "listAudits", "listKeys", "listOperators",
+    "listRefusals", "listAudits", "listKeys", "listOperators", "listBulletins", "listDeliveries",
   ]
 
   /// A service that has something in every table.
@@ -96,6 +96,11 @@ private final class Backup {
     try test.fleet.revoke(user: "mallory", reason: "left", by: test.owner)
     _ = try test.fleet.addOperator("olga", scopes: [.read], for: nil, by: test.owner)
     _ = try test.fleet.receive(AuditTests.log(test.device, count: 5), inPartsOf: 2, by: test.owner)
+    try test.fleet.revoke(token: test.issuedToken(TestApp(salt: 200, host: 9)), reason: "lost", by: test.owner)
+    var delivery = DeliveryChange()
+    delivery.groups = ["north"]
+    try test.fleet.set(delivery, of: test.device.deviceID, by: test.owner)
+    #expect(try test.fleet.bulletins(for: test.device.deviceID, above: 0).count == 1)
     return (test, [try #require(first), try #require(second)])
   }
 
@@ -347,7 +352,7 @@ private final class Backup {
         expected[name] = Set(columns)
       }
     }
-    try #require(expected.count == 26)
+    try #require(expected.count == 31)
     // Sessions end with a restore, as operators' tokens do.
     expected["sessions"] = nil
     #expect(Set(BackupTable.all.map(\.name)) == Set(expected.keys))

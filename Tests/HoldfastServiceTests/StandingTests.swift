@@ -204,7 +204,7 @@ extension StandingAnswer {
 
 extension TestFleet {
   /// Enrols an app on an invitation, and returns the id of its token.
-  fileprivate func issuedToken(_ app: TestApp) throws -> TokenID {
+  func issuedToken(_ app: TestApp) throws -> TokenID {
     let issued = try #require(try enrol(app, invitation: try invite()).token)
     let id: TokenID? = issued.claims["token_id"]?.text.flatMap { HoldfastFormats.fixedBytes(hexadecimal: $0) }
     return try #require(id)

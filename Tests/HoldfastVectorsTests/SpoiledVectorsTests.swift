@@ -20,7 +20,8 @@ import Testing
       ("activation_test.json", "Unlocking"), ("activation_test.json", "HostCodeResult"),
       ("seal_test.json", "SealFields"),
       ("seal_test.json", "SealQuestion"), ("seal_test.json", "Seal"), ("seal_test.json", "SealRequest"),
-      ("audit_test.json", "AuditFile"), ("state_test.json", "StoreState"), ("state_test.json", "UndoCode"),
+      ("audit_test.json", "AuditFile"), ("bulletin.json", "Bulletin"), ("bulletin.json", "BulletinState"),
+      ("bulletin.json", "BulletinGroup"), ("state_test.json", "StoreState"), ("state_test.json", "UndoCode"),
       ("attestation_token_test.json", "AttestationToken"),
       ("service_discovery_test.json", "ServiceRecord"),
       ("frames_test.json", "Frames"), ("firmware_image_test.json", "FirmwareImage"),
@@ -66,6 +67,19 @@ import Testing
         $0 == type && changeClaims(of: &$1) { if $0[name] == nil { $0[name] = value } }
       }
       expectNothingPasses(extended, "\(type), \(name) made up")
+    }
+  }
+
+  @Test func `a valid bulletin fails when any of its claims is changed or left out`() throws {
+    let root = try committedFile("bulletin.json")
+    let names = try claimNames(of: root, type: "Bulletin", count: 10)
+    for name in names {
+      let spoiled = root.keepingTests {
+        $0 == "Bulletin" && changeClaims(of: &$1) { $0[name] = $0[name]?.spoiled(at: 0.5) }
+      }
+      expectNothingPasses(spoiled, "\(name) changed")
+      let shortened = root.keepingTests { $0 == "Bulletin" && changeClaims(of: &$1) { $0[name] = nil } }
+      expectNothingPasses(shortened, "\(name) left out")
     }
   }
 
@@ -145,14 +159,14 @@ import Testing
     return true
   }
 
-  private func claimNames(of root: JSONValue, type: String) throws -> [String] {
+  private func claimNames(of root: JSONValue, type: String, count: Int = 14) throws -> [String] {
     var names: [String] = []
     _ = root.keepingTests { testType, test in
       guard testType == type else { return false }
       for (name, _) in test["claims"]?.members ?? [] where !names.contains(name) { names.append(name) }
       return false
     }
-    try #require(names.count == 14)
+    try #require(names.count == count)
     return names
   }
 

@@ -144,7 +144,7 @@ class Service:
     def __init__(self, issuer, certificate=None, versions=(ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_3)):
         self.issuer, self.replace, self.seen = issuer, {}, []
         self.decision = None  # None: no operator has to decide
-        self.requests = {}
+        self.requests, self.bulletins = {}, []
         handler = type("Handler", (Handler,), {"service": self})
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -189,6 +189,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, body):
         service = self.service
+        if self.path.startswith("/v1/bulletins?"):  # After each enrolment, which does not depend on it.
+            with contextlib.suppress(OSError):
+                self.send({"bulletins": service.bulletins})
+            return
         service.seen.append((self.command, self.path, body))
         instead = service.replace.get(self.path) or service.replace.get("*")
         with contextlib.suppress(OSError):

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "Demo" / "holdfast-demo"
-from holdfast_demo import daily, impostors, online, power, provers, script, serial_line, tokens, users, wire
+from holdfast_demo import couriers, daily, impostors, online, power, provers, script, serial_line, tokens, users, wire
 from holdfast_demo.board import BoardScene
 from holdfast_demo.linux import LinuxScene
 from holdfast_demo.processes import Processes
@@ -228,7 +228,12 @@ def every_situation_is_shown(_):
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
         acts = [
             act
-            for kind, acts in ((LinuxScene, script.linux), (BoardScene, script.board), (LinuxScene, script.online))
+            for kind, acts in (
+                (LinuxScene, script.linux),
+                (BoardScene, script.board),
+                (LinuxScene, script.online),
+                (couriers.CouriersScene, script.couriers),
+            )
             for act in acts(kind("/bin/false", folder, Processes()))
         ]
     entries = {
@@ -236,7 +241,7 @@ def every_situation_is_shown(_):
         for _, list_ in acts
         for entry in list_
     }
-    for module in (daily, impostors, online, power, provers, serial_line, tokens, users, wire):
+    for module in (couriers, daily, impostors, online, power, provers, serial_line, tokens, users, wire):
         for name, value in vars(module).items():
             if isinstance(value, Situation):
                 expect(value.body in entries, f"{module.__name__}.{name} is in no script")

@@ -89,7 +89,7 @@ class TestToken:
 
     def test_cose_token_repeats_but_for_the_signature(self):
         token = hex_bytes(EXAMPLE["cose"]["token"])
-        plaintext = cose._decrypt(token, self.device)
+        plaintext = cose.decrypt(token, self.device)
         assert cose.encrypt(plaintext, self.device.point, self.ephemeral, hex_bytes(self.keys["iv"])) == token
 
 

@@ -116,7 +116,7 @@ class TrustedHeader(SoundDevice):
             return super().open(fields)
         with contextlib.suppress(Refused):
             return super().open(fields)
-        plaintext = cose._decrypt(fields["token"], self.key)
+        plaintext = cose.decrypt(fields["token"], self.key)
         item = cbor.decode(plaintext, tags=(cose.SIGN1, cose.MAC0))
         if not isinstance(item, cbor.Tag):
             raise Refused("Unsigned")
@@ -132,7 +132,7 @@ class AnyAudience(SoundDevice):
     def open(self, fields):
         if fields["encoding"] != session.COSE:
             return super().open(fields)
-        plaintext = cose._decrypt(fields["token"], self.key)
+        plaintext = cose.decrypt(fields["token"], self.key)
         payload, signer = cose._verified_payload(plaintext, self.issuers, (), False)
         return cose.claim_rules.from_cbor(payload), signer
 
@@ -182,7 +182,7 @@ class TalkativeRefusals(SoundDevice):
         status, m3 = super().answer(m1, message)
         if status == STATUS["tokenInvalid"]:
             with contextlib.suppress(Exception):
-                cose._decrypt(session.parse_message_2(message)["token"], self.key)
+                cose.decrypt(session.parse_message_2(message)["token"], self.key)
                 return STATUS["tokenRevoked"], session.message_3(STATUS["tokenRevoked"], None)
         return status, m3
 

@@ -68,6 +68,11 @@ package final class MemoryStore: DeviceStore {
   /// Forgets each outcome, as a power cut before it is written does.
   package var losesOutcomes = false
 
+  /// The numbers of the bulletins, by key. No key has any unless a test says so.
+  package var bulletins: [KeyID: BulletinList] = [:]
+  /// The terms on which bulletins came to be judged, after their signatures were checked.
+  package var judged: [BulletinTerms] = []
+
   package final class Box {
     let token: AuthenticatedToken
     init(_ token: consuming AuthenticatedToken) { self.token = token }
@@ -224,6 +229,19 @@ package final class MemoryStore: DeviceStore {
   }
 
   package func protectionDemand(ofCode codeID: UInt64) -> ProtectionDemand? { demands[codeID] }
+
+  package func bulletins(of issuer: KeyID) throws(DeviceFault) -> BulletinList? {
+    guard !failsToRead else { throw DeviceFault.store }
+    return bulletins[issuer]
+  }
+
+  package func take(
+    _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
+  ) throws(DeviceFault) -> BulletinResult {
+    guard !failsToWrite else { throw DeviceFault.store }
+    judged.append(terms)
+    return .taken
+  }
 
   package func countUnauthenticated(_ status: Status) { unproved.append(status) }
 }

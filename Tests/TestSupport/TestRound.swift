@@ -13,9 +13,12 @@ package final class TestPolicy: Policy {
   package var acceptsUnsigned = false
   package var acceptsMAC = false
   package var acceptsDevelopment = false
+  package var introducers: Set<KeyID> = []
   package var maximumIssueAdvanceSeconds: UInt64 = 400 * 86_400
 
   package init() {}
+
+  package func mayIntroduce(_ issuer: KeyID) -> Bool { introducers.contains(issuer) }
 
   package func rule(for command: BoundedText<32>) -> CommandRule? { rules[command] }
 }

@@ -109,14 +109,22 @@ package final class TestIssuer {
     return try encrypt(plaintext, to: recipient, keyLabel: flaws.recipientKeyLabel)
   }
 
-  private func vouch(for payload: [UInt8], _ flaws: TokenFlaws) throws -> [UInt8] {
+  /// Returns a bulletin; with `device`, one that is encrypted to it.
+  package func bulletin(_ bulletin: TestBulletin, sealedTo device: P256Point? = nil) throws -> [UInt8] {
+    let signed = try vouch(for: bulletin.encoded(), TokenFlaws(), type: COSE.bulletinType)
+    return try device.map { try encrypt(signed, to: $0, keyLabel: COSE.keyIDLabel) } ?? signed
+  }
+
+  private func vouch(
+    for payload: [UInt8], _ flaws: TokenFlaws, type: StaticString = COSE.measurementTokenType
+  ) throws -> [UInt8] {
     var protected: [UInt8] = []
     protected.appendCBOR(map: 3)
     protected.appendCBOR(integer: COSE.algorithmLabel)
     protected.appendCBOR(integer: macKey == nil ? COSE.es256 : COSE.hmac256)
     protected.appendBytes(COSE.keyIDLabel, Array(try keyID()))
     protected.appendCBOR(integer: COSE.typeLabel)
-    protected.appendCBOR(text: COSE.measurementTokenType)
+    protected.appendCBOR(text: type)
     var message: [UInt8] = []
     message.appendCBOR(tag: macKey == nil ? COSE.sign1Tag : COSE.mac0Tag)
     message.appendCBOR(array: 4)

@@ -25,7 +25,8 @@ extension AuditEntry {
   /// by the user, `[…, 17, status, kid / null, jti / null, count]` denied rounds, `[…, 18, count, head]` log cut after
   /// this entry, `[…, 19, round, index, SHA-256 / text]` parameter of an accepted round, `[…, 20, round, reason, text]`
   /// accepted round whose command failed; `round` is the number of the round's entry; `[…, 21, user, until]` locked,
-  /// `[…, 22, kid / null]` key for policies set or removed, `[…, 23, round, text]` event of the actuator.
+  /// `[…, 22, kid / null]` key for policies set or removed, `[…, 23, round, text]` event of the actuator, `[…, 24, kid, audience,
+  /// number]` bulletin taken.
   ///
   /// Source: docs/audit-log.md.
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
@@ -68,6 +69,7 @@ extension AuditEvent {
     #if !hasFeature(Embedded)
     case .policyKeySet: 1
     case .actuatorEvent: 2
+    case .bulletinTaken: 3
     #endif
     }
   }
@@ -134,6 +136,11 @@ extension AuditEvent {
       try sink.appendCBOR(unsigned: 22)
       if let keyID { try sink.appendCBOR(bytes: keyID.bytes) } else { try sink.appendCBORNull() }
     case .actuatorEvent(let event): try event.encode(into: &sink)
+    case .bulletinTaken(let keyID, let audience, let number):
+      try sink.appendCBOR(unsigned: 24)
+      try sink.appendCBOR(bytes: keyID.bytes)
+      try sink.appendCBOR(bytes: audience.bytes)
+      try sink.appendCBOR(unsigned: number)
     #endif
     }
   }
@@ -174,6 +181,8 @@ extension AuditEvent {
     #if !hasFeature(Embedded)
     case 22: self = .policyKeySet(reader.null() ? nil : try reader.fixedBytes())
     case 23: self = .actuatorEvent(try AuditedActuatorEvent(&reader))
+    case 24:
+      self = .bulletinTaken(try reader.fixedBytes(), try reader.fixedBytes(), number: try reader.unsigned())
     #endif
     default: throw .unexpected
     }
@@ -263,12 +272,14 @@ package enum AuditEvent: Sendable, Equatable {
   case parameter(AuditedParameter)
   /// The command of an accepted round failed.
   case failed(AuditedFailure)
-  // A microcontroller has neither, and no room for their code.
+  // A microcontroller has none of these, and no room for their code.
   #if !hasFeature(Embedded)
   /// The owner named the key with this id, which signs policies from then on; nil if policies need no signature any more.
   case policyKeySet(KeyID?)
   /// The actuator reports an event with the command of an accepted round.
   case actuatorEvent(AuditedActuatorEvent)
+  /// The device took the bulletin with this number, of this key, for it or for one of its groups.
+  case bulletinTaken(KeyID, AudienceID, number: UInt64)
   #endif
 }
 

@@ -63,6 +63,8 @@ public typealias FixedBytes<let count: Int> = TypedBytes<Bytes, count>
 public typealias KeyID = TypedBytes<Bytes.KeyID, 8>
 /// The id of a device: 16 random bytes.
 public typealias DeviceID = TypedBytes<Bytes.DeviceID, 16>
+/// The audience of a bulletin: a device id, or the id of a group of devices, 16 bytes.
+public typealias AudienceID = TypedBytes<Bytes.AudienceID, 16>
 /// The id (`jti`) of a measurement token, 16 bytes.
 public typealias TokenID = TypedBytes<Bytes.TokenID, 16>
 /// A reference to a token: the first 16 bytes of SHA-256 over the whole token.
@@ -84,6 +86,8 @@ public enum Bytes {
   public enum KeyID {}
   /// See the type of this name.
   public enum DeviceID {}
+  /// See the type of this name.
+  public enum AudienceID {}
   /// See the type of this name.
   public enum TokenID {}
   /// See the type of this name.

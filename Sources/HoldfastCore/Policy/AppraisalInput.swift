@@ -52,6 +52,8 @@ public struct AppraisalInput: ~Copyable, Sendable {
   #if !hasFeature(Embedded)
   /// The last challenge that was issued on this connection; nil if there was none.
   package var connectionChallenge: FixedBytes<8>?
+  /// Whether the store adds the state of its bulletins to an acceptance (``Notice/bulletinState``).
+  package var tellsBulletins = false
   #endif
   /// The results of comparing the codes; nil until they are compared.
   public package(set) var matches: CodeMatches?
@@ -100,6 +102,14 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var isActing = false
   /// Whether there is a place for the request numbers of one more token.
   package var hasRequestRoom = true
+  #if !hasFeature(Embedded)
+  /// Whether a bulletin has revoked the token.
+  public var isRevoked = false
+  /// The least version of the token's app, according to bulletins.
+  public var minimumVersion = AppVersion.zero
+  /// Whether the verifying key signs bulletins: a key for MACs does not.
+  package var hasBulletins = false
+  #endif
   private let pin = Pinned()
 
   /// Creates a snapshot; by default, nothing was used before, there is room, and the issuer is trusted.

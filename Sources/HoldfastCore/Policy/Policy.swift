@@ -60,6 +60,10 @@ public protocol Policy: ~Copyable {
   var codeLimits: CodeLimits { get }
   /// The most seconds by which a token's `iat` may be above the clock floor.
   var maximumIssueAdvanceSeconds: UInt64 { get }
+  #if !hasFeature(Embedded)
+  /// Returns whether bulletins of a key may introduce other keys.
+  func mayIntroduce(_ issuer: KeyID) -> Bool
+  #endif
   /// Whether the device carries out `user-state` itself, if the policy names it.
   static var knowsUserState: Bool { get }
   /// Whether the device's store knows several authenticators of a user, and what its owner demands of them: see
@@ -68,6 +72,8 @@ public protocol Policy: ~Copyable {
   /// Whether the device carries out `seal-request` itself, if the policy names it, recognises the refusal of a seal, and
   /// says why it rejected a code.
   static var knowsSealRequests: Bool { get }
+  /// Whether the device takes bulletins between rounds, and says in accepted rounds which ones it has.
+  static var knowsBulletins: Bool { get }
 }
 
 extension Policy where Self: ~Copyable {
@@ -78,6 +84,8 @@ extension Policy where Self: ~Copyable {
 
   /// Returns false: a microcontroller has no room for them.
   @inlinable public static var knowsAuthenticators: Bool { false }
+  /// Returns false, for the same reason.
+  @inlinable public static var knowsBulletins: Bool { false }
 
   /// Returns the rule for the request's command.
   @inlinable public func rule(
@@ -90,6 +98,11 @@ extension Policy where Self: ~Copyable {
 extension Policy where Self: ~Copyable {
   /// Tokens with the subject `development` are not accepted.
   public var acceptsDevelopment: Bool { false }
+
+  #if !hasFeature(Embedded)
+  /// Returns false: no key introduces others.
+  public func mayIntroduce(_ issuer: KeyID) -> Bool { false }
+  #endif
 }
 
 /// The factors that a command needs in addition to a valid token.

@@ -10,7 +10,8 @@ extension Decision {
     if isSigned && round.provesDevice { clockFloor = max(ledger.clockFloor, round.issuedAt) }
     let now = max(ledger.clockFloor, round.realClock ?? 0)
     status = .accepted
-    if let denial = Self.checkRevocation(round, ledger) ?? Self.checkExpiry(round, now: now) ?? Self.checkVersion(round)
+    if let denial = Self.checkRevocation(round, ledger) ?? Self.checkExpiry(round, now: now)
+      ?? Self.checkVersion(round, ledger)
       ?? Self.checkNumber(round, ledger) ?? Self.checkUses(round, ledger) ?? Self.checkIntegrity(round)
       ?? Self.checkCommand(round) ?? Self.checkFactors(round)
     {
@@ -32,8 +33,11 @@ extension Decision {
     }
   }
 
-  /// Denies a token below the generation floor, which its issuer or the policy revoked.
+  /// Denies a token that a bulletin revoked, or below the generation floor, which its issuer or the policy revoked.
   static func checkRevocation(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) -> Denial? {
+    #if !hasFeature(Embedded)
+    guard !ledger.isRevoked else { return Denial(status: .tokenRevoked) }
+    #endif
     let floor = max(round.limits.generationFloor, round.verifyingKey == nil ? 0 : ledger.generationFloor)
     guard round.generation < floor else { return nil }
     var denial = Denial(status: .tokenRevoked)
@@ -51,9 +55,13 @@ extension Decision {
     return denial
   }
 
-  /// Denies an app that is older than policy allows.
-  static func checkVersion(_ round: borrowing AppraisalInput) -> Denial? {
-    round.version < round.limits.minimumVersion ? Denial(status: .versionTooOld) : nil
+  /// Denies an app that is older than the policy or a bulletin allows.
+  static func checkVersion(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) -> Denial? {
+    var least = round.limits.minimumVersion
+    #if !hasFeature(Embedded)
+    least = max(least, ledger.minimumVersion)
+    #endif
+    return round.version < least ? Denial(status: .versionTooOld) : nil
   }
 
   /// Answers a request from the record, and prevents its execution, if its number was accepted before or lies below the

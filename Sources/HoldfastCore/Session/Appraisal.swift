@@ -43,6 +43,9 @@ extension DeviceSession {
     let recorded = record(token, proofs, request: request, nonce: nil, actuator: &actuator)
     // Trust ended while the round was under way, so the peer has proved nothing.
     if recorded.status == .tokenInvalid { return .tokenInvalid }
+    #if !hasFeature(Embedded)
+    mail.note(token.verifyingKey, isNew: recorded.isToBePerformed)
+    #endif
     return actAndAnswer(recorded, request, token, keys: keys, transcript: transcript, actuator: &actuator)
   }
 
@@ -66,6 +69,14 @@ extension DeviceSession {
     let recorded = record(token, proofs, request: request, nonce: nonce, actuator: &actuator)
     return recorded.isToBePerformed ? performSilently(request, of: token, recorded, on: &actuator) : recorded.status
   }
+}
+
+/// Returns the latest time at which a token or a bulletin may have been issued, in Unix seconds.
+///
+/// A real clock so far behind the floor has lost the time: by that clock, everything would come from the future.
+func latestIssue(floor: UInt64, advanceSeconds: UInt64, realClock: UInt64?) -> UInt64 {
+  min(
+    floor.addingClamped(advanceSeconds), realClock.map { max($0.addingClamped(secondsPerDay), floor) } ?? .max)
 }
 
 /// The steps of an appraisal.
@@ -103,10 +114,8 @@ extension DeviceSession {
     else { return .tokenInvalid }
     let floor: UInt64
     do throws(DeviceFault) { floor = try store.clockFloor() } catch { return .internal }
-    // A real clock so far behind the floor has lost the time: by that clock, every token would come from the future.
-    let latest = min(
-      floor.addingClamped(policy.maximumIssueAdvanceSeconds),
-      clock.unixSeconds().map { max($0.addingClamped(secondsPerDay), floor) } ?? .max)
+    let latest = latestIssue(
+      floor: floor, advanceSeconds: policy.maximumIssueAdvanceSeconds, realClock: clock.unixSeconds())
     return token.claims.issuedAt <= latest ? nil : .tokenInvalid
   }
 
@@ -169,6 +178,7 @@ extension DeviceSession {
       round.freshChallenge = try freshChallenge(for: request)
       #if !hasFeature(Embedded)
       round.connectionChallenge = connectionChallenge
+      round.tellsBulletins = Environment.Rules.knowsBulletins && request.number != nil && nonce == nil
       #endif
       store.noteParameters(of: request)
       var decision = Decision()
@@ -250,6 +260,9 @@ extension DeviceSession {
       status = perform(request, of: token, recorded, on: &actuator, result: &reply.result)
       if let number = request.number {
         store.keepOutcome(status, of: RequestIdentity(token, number: number))
+        #if !hasFeature(Embedded)
+        if status != .accepted { reply.notice.bulletinState = nil }
+        #endif
       }
     } else {
       // The answer to a repetition may also be `accepted`, and must not keep its peer's place.

@@ -113,4 +113,6 @@ package enum Message {
   static let answerType: UInt64 = 2
   static let verdictType: UInt64 = 3
   package static let compatibilityType: UInt64 = 12
+  static let bulletinType: UInt64 = 7
+  static let bulletinResultType: UInt64 = 8
 }

@@ -32,6 +32,8 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   #if !hasFeature(Embedded)
   /// The last challenge to a user that was issued on this connection.
   package var connectionChallenge: FixedBytes<8>?
+  /// What the peer may do between rounds.
+  var mail = MailAllowance()
   #endif
 
   /// M1, ready to be sent.
@@ -98,6 +100,9 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   ) -> RoundOutcome {
     outgoing.removeAll()
     credential = nil
+    #if !hasFeature(Embedded)
+    mail = MailAllowance()
+    #endif
     let status =
       answerUser(message, waitedMilliseconds: waitedMilliseconds)
       ?? appraise(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
@@ -159,6 +164,8 @@ public struct RoundOutcome: Sendable, Equatable {
   public let closesConnection: Bool
   /// Whether the same round continues: the peer confirms an activation, without another challenge.
   public let awaitsConfirmation: Bool
+  /// Whether the message was mail, so that the last challenge and its time are as they were.
+  public var isMail = false
   /// The time that the caller must wait before it sends M3, in milliseconds.
   public let delayMilliseconds: UInt64
 }

@@ -57,15 +57,17 @@ extension Limit {
   package static var requests: Limit {
     Limit("tokens whose request numbers are kept", linux: 1_000_000, microcontroller: 64)
   }
+  package static var revocations: Limit { Limit("revoked tokens", linux: 100_000, microcontroller: 0) }
   package static var connections: Limit { Limit("connections", linux: 64, microcontroller: 1) }
   package static var waitingPeers: Limit { Limit("peers that wait for a connection", linux: 128, microcontroller: 0) }
 
   /// All limits, in the order of the document.
-  package static var all: InlineArray<20, Limit> {
+  package static var all: InlineArray<21, Limit> {
     [
       message, token, headerJOSE, sealedRequest, sealedReply, result,
       answer, wholeMessage, silence, repetition,
-      issuers, users, ownerCodes, commands, rememberedTokens, kept, nonces, requests, connections, waitingPeers,
+      issuers, users, ownerCodes, commands, rememberedTokens, kept, nonces, requests, revocations, connections,
+      waitingPeers,
     ]
   }
 }

@@ -47,7 +47,8 @@ package struct VerdictMessage: ~Escapable {
 }
 
 /// The contents of M3 under its seal:
-/// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?}`.
+/// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?,
+/// 7: state of the bulletins?}`.
 public struct VerdictBody: ~Copyable {
   /// The command's result; for a denial, the word of a ``Refusal`` or nothing; for a command that failed, the words of
   /// the actuator.
@@ -60,7 +61,7 @@ public struct VerdictBody: ~Copyable {
     self.notice = notice
   }
 
-  /// Decodes a reply. A later version of the protocol may add labels above 6. Those are checked for deterministic
+  /// Decodes a reply. A later version of the protocol may add labels above 7. Those are checked for deterministic
   /// encoding, and ignored.
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` for a result
@@ -82,6 +83,9 @@ public struct VerdictBody: ~Copyable {
         guard let bits = UInt8(exactly: try reader.unsigned()) else { throw .unexpected }
         notice.missingFactors = Factors(rawValue: bits)
       case 6: notice.highestRequestNumber = try reader.unsigned()
+      #if !hasFeature(Embedded)
+      case 7: notice.bulletinState = try reader.bulletinState()
+      #endif
       case 7...: try reader.skipValue()
       default: throw .unexpected
       }
@@ -98,6 +102,9 @@ public struct VerdictBody: ~Copyable {
     if notice.retryAfterSeconds != nil { count += 1 }
     if missing != nil { count += 1 }
     if notice.highestRequestNumber != nil { count += 1 }
+    #if !hasFeature(Embedded)
+    if notice.bulletinState != nil { count += 1 }
+    #endif
     try sink.appendCBOR(map: count)
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(bytes: result.bytes)
@@ -106,8 +113,27 @@ public struct VerdictBody: ~Copyable {
     try sink.appendOptional(4, notice.retryAfterSeconds)
     try sink.appendOptional(5, missing)
     try sink.appendOptional(6, notice.highestRequestNumber)
+    #if !hasFeature(Embedded)
+    if let state = notice.bulletinState {
+      try sink.appendCBOR(unsigned: 7)
+      try sink.appendCBOR(bytes: state.bytes)
+    }
+    #endif
   }
 }
+
+#if !hasFeature(Embedded)
+extension CBORReader {
+  /// Reads the state of the bulletins. Any other value is that of a later version, and ignored.
+  fileprivate mutating func bulletinState() throws(EncodingFault) -> BulletinState? {
+    guard try nextMajorType() == .bytes else {
+      try skipValue()
+      return nil
+    }
+    return BulletinState(try byteString())
+  }
+}
+#endif
 
 extension ResultBuffer {
   /// Appends the word of `refusal`, which always fits into an empty buffer.

@@ -73,6 +73,18 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 
   /// Adds one to the total of answers with `status` to peers that proved nothing. The total is not durable at once.
   mutating func countUnauthenticated(_ status: Status)
+
+  #if !hasFeature(Embedded)
+  /// Returns the numbers of the newest bulletins that the device has from an issuer's key; nil for a store that takes no bulletins, or
+  /// none of this key.
+  mutating func bulletins(of issuer: KeyID) throws(DeviceFault) -> BulletinList?
+
+  /// Takes a bulletin, as far as its audience, its number, `terms` and the store's room permit, in one transaction that is durable
+  /// before this returns `taken`. Any other result changes nothing.
+  mutating func take(
+    _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
+  ) throws(DeviceFault) -> BulletinResult
+  #endif
 }
 
 extension DeviceStore where Self: ~Copyable {
@@ -97,6 +109,16 @@ extension DeviceStore where Self: ~Copyable {
 
   /// Does nothing: the store does not record failures.
   @inlinable public mutating func recordFailure(_ failure: ActuatorFailure, of round: borrowing AcceptedRound) {}
+
+  #if !hasFeature(Embedded)
+  /// Returns nil: the store takes no bulletins.
+  public mutating func bulletins(of issuer: KeyID) throws(DeviceFault) -> BulletinList? { nil }
+
+  /// Returns `refused`: the store takes no bulletins.
+  public mutating func take(
+    _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
+  ) throws(DeviceFault) -> BulletinResult { .refused }
+  #endif
 }
 
 /// A function that makes a decision on a round from the store's data.

@@ -28,6 +28,8 @@ package enum COSE {
   package static let aes256GCM: Int64 = 3
   /// The `typ` of a measurement token.
   package static let measurementTokenType: StaticString = "holdfast-mt"
+  /// The `typ` of a bulletin.
+  package static let bulletinType: StaticString = "holdfast-bulletin"
   /// The text that begins the bytes under a signature of `COSE_Sign1`.
   package static let signatureContext: StaticString = "Signature1"
   /// The text that begins the bytes under the tag of `COSE_Mac0`.
@@ -164,7 +166,7 @@ struct COSEEnvelope: ~Escapable {
   }
 }
 
-/// A `COSE_Sign1` or a `COSE_Mac0` around a claims map, split into its parts. The spans point into the decrypted token.
+/// A `COSE_Sign1` or a `COSE_Mac0` around a claims map, split into its parts. The spans point into the decrypted token or the bulletin.
 ///
 /// Source: RFC 9052 §4.2 and §6.2.
 struct COSEIssuedClaims: ~Escapable {
@@ -173,8 +175,9 @@ struct COSEIssuedClaims: ~Escapable {
   let seal: COSESeal
   let issuerKeyID: KeyID
 
+  /// Splits a message whose header has the `typ` given.
   @_lifetime(copy plaintext)
-  init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+  init(_ plaintext: Span<UInt8>, type: StaticString = COSE.measurementTokenType) throws(EncodingFault) {
     var reader = CBORReader(plaintext)
     let tag = try reader.tag()
     guard tag == COSE.sign1Tag || tag == COSE.mac0Tag else { throw .unexpected }
@@ -185,10 +188,12 @@ struct COSEIssuedClaims: ~Escapable {
     payload = try reader.byteString()
     seal = isMAC ? .mac(try reader.fixedBytes()) : .signature(try reader.fixedBytes())
     try reader.finish()
-    issuerKeyID = try Self.readHeader(protected, algorithm: isMAC ? COSE.hmac256 : COSE.es256)
+    issuerKeyID = try Self.readHeader(protected, algorithm: isMAC ? COSE.hmac256 : COSE.es256, type: type)
   }
 
-  private static func readHeader(_ header: Span<UInt8>, algorithm: Int64) throws(EncodingFault) -> KeyID {
+  private static func readHeader(
+    _ header: Span<UInt8>, algorithm: Int64, type: StaticString
+  ) throws(EncodingFault) -> KeyID {
     var reader = CBORReader(header)
     var order = CBORLabelOrder()
     guard try reader.mapHead() == 3 else { throw .unexpected }
@@ -197,7 +202,7 @@ struct COSEIssuedClaims: ~Escapable {
     try reader.label(COSE.keyIDLabel, &order)
     let keyID: KeyID = try reader.fixedBytes()
     try reader.label(COSE.typeLabel, &order)
-    guard try reader.textString().elementsEqual(COSE.measurementTokenType) else { throw .unexpected }
+    guard try reader.textString().elementsEqual(type) else { throw .unexpected }
     try reader.finish()
     return keyID
   }

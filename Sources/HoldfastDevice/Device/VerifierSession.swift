@@ -76,9 +76,12 @@ public struct VerifierSession<
   mutating func judge(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> SessionAnswer {
     if device.isClosed { session.refuse(.challengeExpired) }
     renewPolicy()
+    session.store.event = nil
+    if let outcome = session.respondToMail(message) {
+      return SessionAnswer(message: Array(copying: session.outgoing.bytes), outcome: outcome)
+    }
     let (notify, connection) = (device.notify, connection)
     var reporting = ReportingActuator(actuator) { notify(.commandFailed(connection: connection, command: $0, $1)) }
-    session.store.event = nil
     let outcome = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &reporting)
     actuator = reporting.actuator
     reportUnknownCommand()
@@ -90,6 +93,12 @@ public struct VerifierSession<
   func report(_ outcome: RoundOutcome) {
     guard !outcome.awaitsConfirmation else { return }
     let event = session.store.event
+    if outcome.isMail {
+      if case .bulletinTaken(let issuer, let audience, let number)? = event {
+        device.notify(.bulletin(connection: connection, issuer: issuer, audience: audience, number: number))
+      }
+      return
+    }
     let isRecordedSilently = if case .round(let round) = event { round.isCompatibility } else { false }
     if outcome.isPeerAuthenticated || isRecordedSilently {
       device.notify(.judged(JudgedRound(connection: connection, status: outcome.status, event: event)))
@@ -129,7 +138,8 @@ public struct VerifierSession<
 public struct SessionAnswer: Sendable {
   /// The verdict (M3), to be sent; empty if it could not be made.
   public let message: [UInt8]
-  /// The status, and what to do: wait before sending, close afterwards, or expect a confirmation without another challenge.
+  /// The status, and what to do: wait before sending, close afterwards, or expect a confirmation without another challenge. After mail,
+  /// the last challenge is still open.
   public let outcome: RoundOutcome
 }
 

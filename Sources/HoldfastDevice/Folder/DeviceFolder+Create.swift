@@ -47,20 +47,21 @@ extension DeviceFolder {
   ///   `counter`, `key`, and `failed`, also without a real clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, keyTPM: String? = nil,
-    policyKey: P256Point? = nil, random: inout Random, clock: borrowing Time
+    policyKey: P256Point? = nil, groups: [BoundedText<32>] = [], random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     try create(
-      at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, policyKey: policyKey, operations: .tpm, random: &random,
-      clock: clock)
+      at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, policyKey: policyKey, groups: groups, operations: .tpm,
+      random: &random, clock: clock)
   }
 
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy, tpm: String?, keyTPM: String? = nil, policyKey: P256Point? = nil,
-    operations: CounterOperations, random: inout Random, clock: borrowing Time
+    groups: [BoundedText<32>] = [], operations: CounterOperations, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
     return try makeFolder(at: path) { () throws(DeviceFolderFault) in
-      let (folder, secrets, epoch) = try newDevice(at: path, keyTPM: keyTPM, tpm: tpm, operations, &random)
+      var (folder, secrets, epoch) = try newDevice(at: path, keyTPM: keyTPM, tpm: tpm, operations, &random)
+      folder.groups = groups
       do throws(DeviceFolderFault) {
         try folder.fill(policy, realClock: now, epoch: epoch, tpm: tpm, policyKey: policyKey) {
           () throws(DeviceFolderFault) in
@@ -190,7 +191,9 @@ extension DeviceFolder {
     } catch { throw DeviceFolderFault(error) }
     let tpm = ledger.tpm.map { currentTPM(of: path) ?? $0 }
     let oldKey = try oldTPMKey(of: path)
-    let (folder, secrets, epoch) = try newDevice(at: path, keyTPM: oldKey?.tpm, tpm: tpm, operations, &random)
+    let groups = currentDescription(of: path)?.groups ?? []
+    var (folder, secrets, epoch) = try newDevice(at: path, keyTPM: oldKey?.tpm, tpm: tpm, operations, &random)
+    folder.groups = groups
     do throws(DeviceFolderFault) {
       // From here on the old device no longer exists, and the new one does not exist yet.
       try folder.removeDescription()
@@ -312,8 +315,10 @@ extension DeviceFolder {
   }
 
   /// Returns the TPM's path in the description of the device at `path`. The owner may have changed it.
-  private static func currentTPM(of path: String) -> String? {
-    do throws(DeviceFolderFault) { return try readDescription(path).counter?.tpm } catch { return nil }
+  private static func currentTPM(of path: String) -> String? { currentDescription(of: path)?.counter?.tpm }
+
+  private static func currentDescription(of path: String) -> DeviceDescription? {
+    do throws(DeviceFolderFault) { return try readDescription(path) } catch { return nil }
   }
 
   /// Writes the files that depend on the device's id and key, the description last.
@@ -345,7 +350,9 @@ extension DeviceFolder {
   private func description() -> [UInt8] {
     let anchor = counter.map { [("counter", $0.json)] } ?? []
     let key: [(String, JSONValue)] = hasKey ? [] : [("key", .string("elsewhere"))]
-    let members = [("version", .integer(Self.version))] + (descriptor.json.members ?? []) + key + anchor
+    let names: [(String, JSONValue)] =
+      groups.isEmpty ? [] : [("groups", .array(groups.map { .string($0.description) }))]
+    let members = [("version", .integer(Self.version))] + (descriptor.json.members ?? []) + names + key + anchor
     return JSONValue.object(members).pretty()
   }
 }

@@ -16,6 +16,8 @@ public struct DeviceFolder: Sendable {
   public let path: String
   /// The public facts about the device: its id and public key.
   public let descriptor: DeviceDescriptor
+  /// The groups of devices that the device belongs to, at most 8. Bulletins for a group are for each of its devices.
+  public internal(set) var groups: [BoundedText<32>] = []
   /// Whether the private key is in the folder.
   package let hasKey: Bool
   /// The place of the counter that anchors the device's ledger; nil if the ledger is not anchored.
@@ -47,9 +49,11 @@ public struct DeviceFolder: Sendable {
       for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
       throw .missing
     }
-    let (descriptor, hasKey, counter) = try readDescription(path)
+    let description = try readDescription(path)
+    let (descriptor, hasKey) = (description.descriptor, description.hasKey)
     var folder = DeviceFolder(
-      path: path, descriptor: descriptor, hasKey: hasKey, counter: counter, operations: operations)
+      path: path, descriptor: descriptor, hasKey: hasKey, counter: description.counter, operations: operations)
+    folder.groups = description.groups
     guard hasKey else { return folder }
     let secrets = try folder.secrets()
     folder.tpmKey = secrets.tpmKey
@@ -74,11 +78,21 @@ public struct DeviceFolder: Sendable {
     let ledger: Ledger
     let anchor = try openAnchor()
     do throws(LedgerError) {
-      ledger = try Ledger(path: DeviceFile.ledger.path(in: path), limits: limits, anchor: anchor)
+      ledger = try Ledger(
+        path: DeviceFile.ledger.path(in: path), limits: limits, anchor: anchor, groups: try groupAudiences())
     } catch { throw DeviceFolderFault(error) }
     guard ledger.deviceID == descriptor.deviceID else { throw .file(.ledger, .otherDevice) }
     guard (ledger.tpm == nil) == (counter == nil) else { throw .file(.description, .otherDevice) }
     return ledger
+  }
+
+  private func groupAudiences() throws(LedgerError) -> [AudienceID] {
+    var cryptography = OpenSSLCryptography()
+    var audiences: [AudienceID] = []
+    do throws(CryptographyFailure) {
+      for group in groups { audiences.append(try audience(ofGroup: group, using: &cryptography)) }
+    } catch { throw .database(.misuse) }
+    return audiences
   }
 
   private func openAnchor() throws(DeviceFolderFault) -> LedgerAnchor? {
@@ -230,9 +244,7 @@ extension TPMKeyRecord {
 extension DeviceFolder {
   static let version: UInt64 = 2
 
-  static func readDescription(
-    _ path: String
-  ) throws(DeviceFolderFault) -> (descriptor: DeviceDescriptor, hasKey: Bool, counter: CounterPlace?) {
+  static func readDescription(_ path: String) throws(DeviceFolderFault) -> DeviceDescription {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.readFile(
@@ -249,18 +261,38 @@ extension DeviceFolder {
     let descriptor: DeviceDescriptor
     do throws(KeyFault) { descriptor = try DeviceDescriptor(value) } catch { throw .file(.description, .corrupt) }
     let key = value["key"]
-    guard key == nil || key?.text == "elsewhere" else { throw .file(.description, .corrupt) }
-    guard let member = value["counter"] else { return (descriptor, key == nil, nil) }
+    guard key == nil || key?.text == "elsewhere", let groups = groups(value["groups"]) else {
+      throw .file(.description, .corrupt)
+    }
+    var description = DeviceDescription(descriptor: descriptor, hasKey: key == nil, groups: groups)
+    guard let member = value["counter"] else { return description }
     guard key == nil, let counter = CounterPlace(member, deviceID: descriptor.deviceID) else {
       throw .file(.description, .corrupt)
     }
-    return (descriptor, true, counter)
+    description.counter = counter
+    return description
+  }
+
+  /// Reads the names of groups; nil if they are not such names, or if one occurs twice.
+  private static func groups(_ value: JSONValue?) -> [BoundedText<32>]? {
+    guard let value else { return [] }
+    guard let elements = value.elements, elements.count <= BulletinList.groupLimit else { return nil }
+    let groups = elements.compactMap(\.text).compactMap { BoundedText<32>($0) }.filter { !$0.isEmpty }
+    return Set(groups).count == elements.count ? groups : nil
   }
 
   /// Checks that the folder belongs to this user, gives others no access, and is not a symbolic link.
   static func checkFolder(_ path: String) throws(DeviceFolderFault) {
     do throws(FileError) { try Files.requirePrivateFolder(at: path) } catch { throw .folder(error) }
   }
+}
+
+/// The contents of `device.json`.
+struct DeviceDescription {
+  let descriptor: DeviceDescriptor
+  let hasKey: Bool
+  let groups: [BoundedText<32>]
+  var counter: CounterPlace?
 }
 
 extension DeviceFile {

@@ -153,7 +153,7 @@ extension FirmwareImage {
     random: inout Random, clock: borrowing Time, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
     guard let now = clock.unixSeconds() else { throw .failed }
-    guard policy.conditions.isEmpty else { throw .unsupportedRules }
+    guard policy.conditions.isEmpty, policy.introducers.isEmpty else { throw .unsupportedRules }
     guard let rules = FirmwarePolicy(policy) else { throw .tooManyCommands }
     let descriptor: DeviceDescriptor
     let provision: Provision

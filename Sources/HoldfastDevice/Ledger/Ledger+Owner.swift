@@ -32,7 +32,8 @@ extension Ledger {
         guard known.isSame(as: issuer) else { return .failure(.keyIDTaken) }
         let earlier = try tables.terms(of: keyID)
         let changed = terms?.completed(by: earlier) ?? earlier
-        guard changed != earlier else { return .success(false) }
+        let wasIntroduced = try tables.adopt(keyID)
+        guard changed != earlier || wasIntroduced else { return .success(false) }
         guard changed.isPossible else { return .failure(.emptyPeriod) }
         try tables.save(changed, of: keyID)
       } else {
@@ -268,10 +269,7 @@ extension Ledger {
   package func lockUser(_ user: BoundedText<32>, until: UInt64, realClock: UInt64?) throws(LedgerFault) {
     guard until <= maximumInteger else { throw .floorOutOfRange }
     let isKnown = try change { (tables, state) throws(DatabaseError) in
-      guard try tables.setOwnerLock(of: user, until: until) else { return false }
-      try tables.deleteCodes(of: user)
-      try tables.append(.userLocked(user, until: until), time: state.time(realClock: realClock), to: &state)
-      return true
+      try tables.lock(user, until: until, time: state.time(realClock: realClock), state: &state)
     }
     guard isKnown else { throw .unknownUser }
   }
@@ -284,12 +282,7 @@ extension Ledger {
   @discardableResult
   package func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (tables, state) throws(DatabaseError) in
-      let spares = try tables.spares(of: user)
-      guard try tables.deleteUser(user) else { return false }
-      for name in spares + [user] {
-        try tables.append(.userRemoved(name), time: state.time(realClock: realClock), to: &state)
-      }
-      return true
+      try tables.remove(user, time: state.time(realClock: realClock), state: &state)
     }
   }
 

@@ -57,7 +57,8 @@ extension Ledger {
     _ decision: inout Decision, decide: Decide
   ) throws(LedgerError) {
     if try answerRepetition(round, &decision, decide: decide) { return }
-    let (limits, running, request) = (limits, running, RequestIdentity(round))
+    let (limits, running, request, audiences) = (limits, running, RequestIdentity(round), audiences)
+    let bulletinStates = bulletinStates
     let isRecorded: Bool
     do throws(LedgerError) {
       isRecorded = try write(isKept: \.self) { (tables, state) throws(DatabaseError) in
@@ -82,6 +83,10 @@ extension Ledger {
           try tables.append(.failed(AuditedFailure(round: decision.auditSequence, failure)), time: time, to: &state)
         }
         guard decision.status == .accepted else { return true }
+        if round.tellsBulletins, snapshot.hasBulletins, let issuer = round.verifyingKey {
+          decision.notice.bulletinState = try tables.bulletinState(
+            of: issuer, for: audiences, state: state, known: bulletinStates)
+        }
         if introduces { try tables.introduce(round, clockFloor: state.clockFloor) }
         for var parameter in parameters {
           parameter.round = decision.auditSequence
@@ -358,6 +363,23 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
       event = try ledger.activate(codeID, secrets, realClock: realClock, decide: decide).map { .userActivated($0) }
       return event != nil
     } catch { throw .store }
+  }
+
+  package func bulletins(of issuer: KeyID) throws(DeviceFault) -> BulletinList? {
+    do throws(LedgerFault) { return try ledger.bulletins(of: issuer, realClock: clock.unixSeconds()) } catch {
+      throw .store
+    }
+  }
+
+  package mutating func take(
+    _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
+  ) throws(DeviceFault) -> BulletinResult {
+    let result: BulletinResult
+    do throws(LedgerError) { result = try ledger.take(bulletin, on: terms) } catch { throw .store }
+    if result == .taken {
+      event = .bulletinTaken(bulletin.issuer, bulletin.claims.audience, number: bulletin.claims.number)
+    }
+    return result
   }
 
   package mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool {

@@ -12,10 +12,13 @@ package final class Ledger: Sendable {
   let limits: LedgerLimits
   /// The id of the device whose ledger this was when it was opened.
   let deviceID: DeviceID
+  /// The audiences of bulletins for the device: its id, and its groups.
+  let audiences: [AudienceID]
   /// The path of the TPM that anchored the ledger when it was made; nil for a ledger without an anchor.
   let tpm: String?
   package let unproved = UnauthenticatedCounter()
   let running = RunningRequests()
+  let bulletinStates = BulletinStates()
   package let denied = DeniedCounter()
   private let anchor: LedgerAnchor?
   private let monitor = Monitor()
@@ -35,8 +38,10 @@ package final class Ledger: Sendable {
   /// tables that decide rounds are checked each time.
   static let checkedByteCount: Int64 = 64 * 1024 * 1024
 
-  /// Opens the ledger at `path`. Without `anchor`, an older copy cannot be detected.
-  package init(path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil) throws(LedgerError) {
+  /// Opens the ledger at `path` of a device in these groups. Without `anchor`, an older copy cannot be detected.
+  package init(
+    path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil, groups: [AudienceID] = []
+  ) throws(LedgerError) {
     let state: LedgerState
     let (tables, durableTables): (LedgerTables, LedgerTables)
     func open(check: Database.Check) throws(DatabaseError) -> LedgerTables {
@@ -52,6 +57,7 @@ package final class Ledger: Sendable {
     } catch { throw .database(error) }
     (self.limits, self.anchor) = (limits, anchor)
     (deviceID, tpm) = (state.deviceID, state.tpm)
+    audiences = [AudienceID(state.deviceID.bytes)!] + groups
     unsafe (self.tables, self.durableTables) = (tables, durableTables)
     try anchor?.takeTurn { () throws(LedgerError) in _ = try newestState() }
   }
@@ -132,7 +138,11 @@ package final class Ledger: Sendable {
           try commit(group) { outcome = add(to: group, isKept, body) }
         }
         group.end(nil)
-      } catch { group.end(error) }
+      } catch {
+        // They may be those of bulletins that do not count after all.
+        bulletinStates.removeAll()
+        group.end(error)
+      }
       unsafe self.group = nil
       monitor.signal()
       return group
@@ -279,6 +289,8 @@ package struct LedgerState: Sendable, Equatable {
   /// The chain up to the newest audit entry that was cut off.
   var auditBase = AuditChain()
   var policySeen = PolicySeen.none
+  /// The number of bulletins that were taken since the device was made. Without any, no round looks for what they say.
+  var bulletinCount: UInt64 = 0
   /// The value of the anchored ledger's counter once this state is the newest; nil without an anchor.
   package var epoch: UInt64?
   /// The path of the TPM that an anchored ledger was made with.
@@ -310,6 +322,8 @@ package struct LedgerLimits: Sendable {
   package var nonceQuota: UInt64
   /// The most trusted issuers.
   package var issuerCount: UInt64
+  /// The most revoked tokens of all issuers.
+  package var revocationCount: UInt64
   /// The most users.
   package var userCount: UInt64
   /// The most outdated records of each kind that one round drops, so that no round takes long.
@@ -319,10 +333,12 @@ package struct LedgerLimits: Sendable {
   package init(
     keptCount: UInt64 = UInt64(Limit.kept.linux), nonceQuota: UInt64 = UInt64(Limit.nonces.linux),
     requestCount: UInt64 = UInt64(Limit.requests.linux), issuerCount: UInt64 = UInt64(Limit.issuers.linux),
-    userCount: UInt64 = UInt64(Limit.users.linux), dropCount: UInt64 = 64
+    userCount: UInt64 = UInt64(Limit.users.linux), revocationCount: UInt64 = UInt64(Limit.revocations.linux),
+    dropCount: UInt64 = 64
   ) {
     (self.keptCount, self.nonceQuota, self.requestCount) = (keptCount, nonceQuota, requestCount)
     (self.issuerCount, self.userCount, self.dropCount) = (issuerCount, userCount, dropCount)
+    self.revocationCount = revocationCount
   }
 }
 

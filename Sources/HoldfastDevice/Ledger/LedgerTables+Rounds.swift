@@ -10,12 +10,14 @@ extension LedgerTables {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
     if let keyID = round.verifyingKey {
-      snapshot.isIssuerTrusted = try trusts(
+      let algorithm = try trustedAlgorithm(
         keyID, at: state.time(realClock: round.realClock), issuedAt: round.issuedAt)
+      (snapshot.isIssuerTrusted, snapshot.hasBulletins) = (algorithm != nil, algorithm == .es256)
       snapshot.generationFloor = try generationFloor(keyID)
     }
     if let name = round.codeUser { snapshot.user = try user(named: name) }
     snapshot.forgottenThrough = state.forgottenThrough
+    if state.bulletinCount > 0 { try addBulletins(to: &snapshot, for: round) }
     snapshot.replayRoom = ReplayRoom(
       recordCount: Int(state.keptCount), capacity: Int(limits.keptCount), nonceQuota: Int(limits.nonceQuota))
     if round.maximumUses != nil {

@@ -28,10 +28,18 @@ extension LedgerTables {
   ///
   /// A token from after the end of the trust does not count, even if the device's clock is behind.
   package func trusts(_ keyID: KeyID, at now: UInt64, issuedAt: UInt64 = 0) throws(DatabaseError) -> Bool {
+    try trustedAlgorithm(keyID, at: now, issuedAt: issuedAt) != nil
+  }
+
+  /// Returns the algorithm of an issuer that is trusted in this way; nil for any other.
+  func trustedAlgorithm(_ keyID: KeyID, at now: UInt64, issuedAt: UInt64) throws(DatabaseError) -> IssuerAlgorithm? {
     let sql: StaticString = """
-      SELECT 1 FROM issuers WHERE kid = ?1 AND coalesce(trusted_from <= ?2, 1) AND coalesce(trusted_until > ?3, 1)
+      SELECT algorithm FROM issuers
+      WHERE kid = ?1 AND coalesce(trusted_from <= ?2, 1) AND coalesce(trusted_until > ?3, 1)
       """
-    return try database.oneUnsigned(sql, .copying(keyID.bytes), .unsigned(now), .unsigned(max(now, issuedAt))) != nil
+    return try database.one(sql, .copying(keyID.bytes), .unsigned(now), .unsigned(max(now, issuedAt))) {
+      (row) throws(DatabaseError) in try row.algorithm(0)
+    }
   }
 
   package func terms(of keyID: KeyID) throws(DatabaseError) -> TrustTerms {

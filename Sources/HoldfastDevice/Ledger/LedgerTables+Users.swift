@@ -90,6 +90,24 @@ extension LedgerTables {
       .unsigned(until), .text(name.description)) > 0
   }
 
+  /// Locks a user until a time, in Unix seconds, and withdraws the codes that wait for the user. Returns whether there is the user.
+  func lock(
+    _ user: BoundedText<32>, until: UInt64, time: UInt64, state: inout LedgerState
+  ) throws(DatabaseError) -> Bool {
+    guard try setOwnerLock(of: user, until: until) else { return false }
+    try deleteCodes(of: user)
+    try append(.userLocked(user, until: until), time: time, to: &state)
+    return true
+  }
+
+  /// Removes a user, or one spare authenticator. Returns whether there was a user or a code with that name.
+  func remove(_ user: BoundedText<32>, time: UInt64, state: inout LedgerState) throws(DatabaseError) -> Bool {
+    let spares = try spares(of: user)
+    guard try deleteUser(user) else { return false }
+    for name in spares + [user] { try append(.userRemoved(name), time: time, to: &state) }
+    return true
+  }
+
   /// Deletes the owner's codes for all authenticators of a user.
   package func deleteCodes(of user: BoundedText<32>) throws(DatabaseError) {
     let main = try mainUser(of: user)

@@ -36,22 +36,22 @@ package struct LedgerTables {
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
     usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema, ownerLockSchema, introductionsSchema,
-    authenticatorsSchema, runsSchema, policyKeySchema,
+    authenticatorsSchema, runsSchema, policyKeySchema, bulletinsSchema,
   ]
 
   package func insert(_ state: LedgerState) throws(DatabaseError) {
     try database.run(
-      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
+      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
       .unsigned(state.clockFloor), .unsigned(state.forgottenThrough), .unsigned(state.bootCount),
       .unsigned(state.keptCount), .unsigned(state.audit.count), .copying(state.audit.head.bytes),
       value(state.policySeen), .optional(state.epoch), .optional(state.tpm), .unsigned(state.requestCount),
-      .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes))
+      .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes), .unsigned(state.bulletinCount))
   }
 
   package func state() throws(DatabaseError) -> LedgerState {
     let sql: StaticString = """
       SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen,
-        epoch, tpm, request_count, audit_base_count, audit_base_head
+        epoch, tpm, request_count, audit_base_count, audit_base_head, bulletin_count
       FROM state
       """
     let state = try database.one(sql) { (row) throws(DatabaseError) in
@@ -67,6 +67,7 @@ package struct LedgerTables {
       if try !row.isNull(9) { state.tpm = try row.text(9) }
       state.requestCount = try row.unsigned(10)
       state.auditBase = AuditChain(count: try row.unsigned(11), head: try row.fixedBytes(12))
+      state.bulletinCount = try row.unsigned(13)
       return state
     }
     guard let state else { throw .corrupt }
@@ -77,13 +78,14 @@ package struct LedgerTables {
     let sql: StaticString = """
       UPDATE state SET device_id = ?, clock_floor = ?, forgotten_through = ?, boot_count = ?, kept_count = ?,
         audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?, request_count = ?, audit_base_count = ?,
-        audit_base_head = ?
+        audit_base_head = ?, bulletin_count = ?
       """
     try database.run(
       sql, .copying(state.deviceID.bytes), .unsigned(state.clockFloor), .unsigned(state.forgottenThrough),
       .unsigned(state.bootCount), .unsigned(state.keptCount), .unsigned(state.audit.count),
       .copying(state.audit.head.bytes), value(state.policySeen), .optional(state.epoch), .optional(state.tpm),
-      .unsigned(state.requestCount), .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes))
+      .unsigned(state.requestCount), .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes),
+      .unsigned(state.bulletinCount))
   }
 
   /// Empties every table except the state and the audit log.
@@ -92,6 +94,7 @@ package struct LedgerTables {
       "DELETE FROM issuers", "DELETE FROM generations", "DELETE FROM uses", "DELETE FROM nonces",
       "DELETE FROM requests", "DELETE FROM introductions",
       "DELETE FROM users", "DELETE FROM accounts", "DELETE FROM codes",
+      "DELETE FROM bulletins", "DELETE FROM revoked", "DELETE FROM minimum_versions", "DELETE FROM ended_keys",
     ] {
       try database.run(sql)
     }
@@ -208,7 +211,7 @@ package enum IssuerAlgorithm: String, Sendable {
 }
 
 extension Row {
-  fileprivate borrowing func algorithm(_ column: Int) throws(DatabaseError) -> IssuerAlgorithm {
+  borrowing func algorithm(_ column: Int) throws(DatabaseError) -> IssuerAlgorithm {
     guard let algorithm = IssuerAlgorithm(rawValue: try text(column)) else { throw .corrupt }
     return algorithm
   }

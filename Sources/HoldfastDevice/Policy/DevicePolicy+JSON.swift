@@ -52,6 +52,11 @@ extension DevicePolicy {
       try audit.checkMembers(["entries"])
       auditEntryCount = try audit.required("entries").integer(Self.leastAuditEntryCount...maximumInteger)
     }
+    for member in try policy.member("introducers")?.elements() ?? [] {
+      guard let text = member.value.text, let keyID: KeyID = fixedBytes(hexadecimal: text),
+        introducers.count < Limit.issuers.linux, introducers.insert(keyID).inserted
+      else { throw member.mistake(.hexadecimal(digitCount: 16)) }
+    }
     for (name, rule) in try policy.required("commands").members(atMost: Self.maximumCommandCount) {
       guard let command = BoundedText<32>(name), !command.isEmpty else { throw rule.mistake(.byteCount(1...32)) }
       commands[command] = try CommandRule(rule, limits: limits)
@@ -62,8 +67,8 @@ extension DevicePolicy {
     }
   }
 
-  /// Returns the text of `policy.json`. It has every member, except `accept_development`, `issuer` and `audit` if they have
-  /// their defaults.
+  /// Returns the text of `policy.json`. It has every member, except `accept_development`, `issuer`, `audit` and `introducers` if
+  /// they have their defaults.
   public func json() -> [UInt8] {
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
@@ -73,6 +78,8 @@ extension DevicePolicy {
           ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)), ("codes", codeLimits.json()),
         ]
         + (auditEntryCount.map { [("audit", .object([("entries", .integer($0))]))] } ?? [])
+        + (introducers.isEmpty
+          ? [] : [("introducers", .array(introducers.map { hexadecimal($0) }.sorted().map { .string($0) }))])
         + [
           (
             "commands",
@@ -97,7 +104,7 @@ extension DevicePolicy {
   private static let memberNames = [
     "version", "accept_unsigned", "accept_development", "issuer", "generation_floor", "minimum_version",
     "maximum_age_seconds",
-    "maximum_issue_advance_days", "codes", "audit", "commands",
+    "maximum_issue_advance_days", "codes", "audit", "introducers", "commands",
   ]
 }
 
@@ -200,15 +207,5 @@ extension JSONMember {
       limits.maximumAgeSeconds = age.value == .null ? nil : try age.integer()
     }
     return limits
-  }
-}
-
-extension Span where Element == UInt8 {
-  /// Returns whether these UTF-8 bytes come before those of `other`.
-  fileprivate func precedes(_ other: Span<UInt8>) -> Bool {
-    for index in 0..<Swift.min(count, other.count) where self[index] != other[index] {
-      return self[index] < other[index]
-    }
-    return count < other.count
   }
 }

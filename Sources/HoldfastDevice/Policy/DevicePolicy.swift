@@ -26,6 +26,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   package var maximumIssueAdvanceDays: UInt64
   /// The limits of the search for codes.
   public var codeLimits: CodeLimits
+  /// The keys whose bulletins may introduce others.
+  package var introducers: Set<KeyID> = []
   /// The number of audit entries that a served folder keeps; nil for all. A microcontroller has a separate bound.
   package var auditEntryCount: UInt64?
   /// The rules of the commands, with the limits that apply to each.
@@ -138,6 +140,9 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
     sortedCommands.map(\.name).filter { !UserCommandName.contains($0, under: Self.self) && !actuator.carriesOut($0) }
   }
 
+  /// Returns whether the policy names the key among the introducers.
+  public func mayIntroduce(_ issuer: KeyID) -> Bool { introducers.contains(issuer) }
+
   /// Returns true: the device tells a user's state if the policy names `user-state`.
   public static var knowsUserState: Bool { true }
   /// Returns true: the device makes requests for seals if the policy names `seal-request`, and it recognises refusals.
@@ -145,6 +150,9 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
 
   /// Returns true: the ledger has spare authenticators and the owner's demands.
   public static var knowsAuthenticators: Bool { true }
+
+  /// Returns true: the ledger takes bulletins.
+  public static var knowsBulletins: Bool { true }
 
   /// Whether any command may come in a compatibility round.
   package var allowsCompatibility: Bool {
@@ -265,6 +273,7 @@ package final class SessionPolicy: Policy {
   package static var knowsUserState: Bool { DevicePolicy.knowsUserState }
   package static var knowsAuthenticators: Bool { DevicePolicy.knowsAuthenticators }
   package static var knowsSealRequests: Bool { DevicePolicy.knowsSealRequests }
+  package static var knowsBulletins: Bool { DevicePolicy.knowsBulletins }
 
   package var current = DevicePolicy.denyAll
 
@@ -276,4 +285,5 @@ package final class SessionPolicy: Policy {
   package var acceptsDevelopment: Bool { current.acceptsDevelopment }
   package var codeLimits: CodeLimits { current.codeLimits }
   package var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
+  package func mayIntroduce(_ issuer: KeyID) -> Bool { current.mayIntroduce(issuer) }
 }

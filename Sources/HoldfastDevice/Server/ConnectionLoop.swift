@@ -13,6 +13,10 @@ struct ConnectionLoop<
   var session: VerifierSession<Machine, Keys, Random, Time>
   /// Whether the peer's next message belongs to the round that is under way.
   private var awaitsConfirmation = false
+  /// Whether the last message was mail, after which the challenge before it still waits for its answer.
+  private var isChallengeOpen = false
+  /// The moment at which the device began to wait for an answer, in monotonic milliseconds, and the end of its patience.
+  private var waiting = (since: UInt64(0), until: Deadline(afterMilliseconds: 0))
 
   /// The result of waiting for M2.
   private enum Arrival {
@@ -46,10 +50,13 @@ struct ConnectionLoop<
   private mutating func serveRounds() {
     var silenceCount = 0
     while silenceCount < 2 {
-      if !awaitsConfirmation {
-        guard challenge() else { return }
+      if !isChallengeOpen {
+        if !awaitsConfirmation { guard challenge() else { return } }
+        waiting = (
+          session.device.clock.monotonicMilliseconds(), Deadline(afterMilliseconds: timing.answerMilliseconds)
+        )
       }
-      awaitsConfirmation = false
+      (awaitsConfirmation, isChallengeOpen) = (false, false)
       switch receive() {
       case .message(let message, let waitedMilliseconds):
         silenceCount = 0
@@ -79,11 +86,9 @@ struct ConnectionLoop<
 
   private func receive() -> Arrival {
     let clock = session.device.clock
-    let start = clock.monotonicMilliseconds()
     do throws(TransportError) {
-      let received = try channel.receive(
-        by: Deadline(afterMilliseconds: timing.answerMilliseconds), wholeWithin: timing.messageMilliseconds)
-      let waited = clock.monotonicMilliseconds() - start
+      let received = try channel.receive(by: waiting.until, wholeWithin: timing.messageMilliseconds)
+      let waited = clock.monotonicMilliseconds() - waiting.since
       let transfer = UInt64(max(received.transferMilliseconds, 0))
       return .message(received.bytes, waitedMilliseconds: waited - min(transfer, waited))
     } catch {
@@ -102,7 +107,7 @@ struct ConnectionLoop<
     let answer = session.judge(message.span, waitedMilliseconds: waitedMilliseconds)
     let outcome = answer.outcome
     place?.table.endJudging(place?.number ?? 0, acceptedBy: outcome.credential)
-    awaitsConfirmation = outcome.awaitsConfirmation
+    (awaitsConfirmation, isChallengeOpen) = (outcome.awaitsConfirmation, outcome.isMail)
     session.report(outcome)
     let delay = min(outcome.delayMilliseconds, timing.greatestDelayMilliseconds)
     if delay > 0, channel.isEnded(withinMilliseconds: Int(delay)) { return false }

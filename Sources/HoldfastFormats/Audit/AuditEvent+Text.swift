@@ -32,6 +32,7 @@ extension AuditEvent {
     case .failed(let failure): failure.round > 0 ? "not-carried-out" : "run-cut-off"
     case .policyKeySet: "policy-key"
     case .actuatorEvent: "actuator-event"
+    case .bulletinTaken: "bulletin"
     }
   }
 
@@ -72,6 +73,10 @@ extension AuditEvent {
     case .failed(let failure): failure.details
     case .policyKeySet(let keyID): [("key", .word(keyID.map { hexadecimal($0) } ?? "none"))]
     case .actuatorEvent(let event): [("round", .number(event.round)), ("text", .text(event.text.description))]
+    case .bulletinTaken(let keyID, let audience, let number):
+      [
+        ("issuer", .word(hexadecimal(keyID))), ("audience", .word(hexadecimal(audience))), ("number", .number(number)),
+      ]
     case .generationFloorMoved(let keyID, let from, let to):
       [("issuer", .word(hexadecimal(keyID))), ("from", .number(from)), ("to", .number(to))]
     }

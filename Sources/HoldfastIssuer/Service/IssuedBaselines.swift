@@ -51,6 +51,12 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
       WITHOUT ROWID, STRICT;
     CREATE TABLE blocked (device BLOB PRIMARY KEY, since INTEGER NOT NULL) WITHOUT ROWID, STRICT;
     """,
+    """
+    CREATE TABLE bulletin (
+      audience BLOB NOT NULL, number INTEGER NOT NULL, predecessor INTEGER NOT NULL, issued INTEGER NOT NULL,
+      device INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (audience, number)
+    ) WITHOUT ROWID, STRICT
+    """,
   ]
 
   /// Durably records the key of a device if none is recorded yet. Returns false if another key is recorded.

@@ -80,7 +80,8 @@ package struct ServiceFolder: Sendable {
     try releases().ids
   }
 
-  /// Returns the keys with which the issuer authenticates measurement tokens, for an adversary who has stolen them.
+  /// Returns the keys with which the issuer authenticates measurement tokens, for signing bulletins, and for an adversary who has stolen
+  /// them.
   package func trustedIssuer() throws(ServiceFolderFault) -> IssuerSecrets<P256PrivateKey> {
     try checkIsWhole()
     return try issuerSecrets()

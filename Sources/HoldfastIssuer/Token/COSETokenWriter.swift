@@ -45,8 +45,8 @@ package struct COSEEncrypter {
   }
 
   /// Returns the encrypted message. `plaintext` is encrypted in place.
-  package func message(
-    plaintext: inout COSEText, ephemeral: inout P256PrivateKey, initializationVector: FixedBytes<12>,
+  package func message<let capacity: Int>(
+    plaintext: inout ByteBuffer<capacity>, ephemeral: inout P256PrivateKey, initializationVector: FixedBytes<12>,
     using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> [UInt8] {
     let key = try contentKey(ephemeral: &ephemeral, using: &cryptography)
@@ -109,12 +109,13 @@ extension [UInt8] {
 package struct COSEClaimsWriter {
   package let keyID: KeyID
   package let isMAC: Bool
+  package let type: StaticString
 
-  package init(keyID: KeyID, isMAC: Bool) {
-    (self.keyID, self.isMAC) = (keyID, isMAC)
+  package init(keyID: KeyID, isMAC: Bool, type: StaticString = COSE.measurementTokenType) {
+    (self.keyID, self.isMAC, self.type) = (keyID, isMAC, type)
   }
 
-  /// Returns the protected header `{1: -7 or 5, 4: kid, 16: "holdfast-mt"}`.
+  /// Returns the protected header `{1: -7 or 5, 4: kid, 16: type}`.
   package func protectedHeader() -> [UInt8] {
     var header: [UInt8] = []
     header.appendCBOR(map: 3)
@@ -123,7 +124,7 @@ package struct COSEClaimsWriter {
     header.appendCBOR(integer: COSE.keyIDLabel)
     header.appendCBOR(bytes: keyID.bytes)
     header.appendCBOR(integer: COSE.typeLabel)
-    header.appendCBOR(text: COSE.measurementTokenType)
+    header.appendCBOR(text: type)
     return header
   }
 
@@ -137,9 +138,11 @@ package struct COSEClaimsWriter {
   }
 
   /// Returns the complete message. `seal` is the signature of 64 bytes or the MAC tag of 32.
-  package func message(payload: Span<UInt8>, seal: Span<UInt8>) throws(EncodingFault) -> COSEText {
+  package func message<let capacity: Int>(
+    payload: Span<UInt8>, seal: Span<UInt8>
+  ) throws(EncodingFault) -> ByteBuffer<capacity> {
     let header = protectedHeader()
-    var text = COSEText()
+    var text = ByteBuffer<capacity>()
     try text.appendCBOR(tag: isMAC ? COSE.mac0Tag : COSE.sign1Tag)
     try text.appendCBOR(array: 4)
     try text.appendCBOR(bytes: header.span)

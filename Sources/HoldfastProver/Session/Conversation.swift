@@ -112,6 +112,9 @@ package struct Conversation: ~Copyable {
     return challenge.clock
   }
 
+  /// Whether the prover made the connection, so that it ends with the proof. An app may go on using a channel.
+  var isOwn: Bool { if case .link = carrier { true } else { false } }
+
   /// Passes the received message to the session and sends its answer.
   package mutating func answer(
     with session: inout Enrolment.Session, by deadline: Deadline

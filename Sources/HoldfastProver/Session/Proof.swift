@@ -33,6 +33,8 @@ public struct ProofOutcome: Sendable {
   /// The device's time in the challenge that the verdict answers; nil if the device has no clock. An authenticated verdict
   /// authenticates it too, because its keys depend on the challenge.
   package internal(set) var deviceClock: UInt64?
+  /// The number of bulletins that the device says it has taken from this prover.
+  public package(set) var deliveredBulletinCount = 0
   /// The damage to the state folder that makes the device deny the proof; nil if the enrolment is intact.
   package internal(set) var damage: StateFolderFault?
 }
@@ -157,7 +159,10 @@ package struct Proof: ~Copyable {
           enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: meeting.timing,
           attemptCount: attemptCount)
         outcome.deviceClock = deviceClock
-        guard outcome.isOvertaken, renumberingCount < Self.maximumRenumberingCount else { return outcome }
+        guard outcome.isOvertaken, renumberingCount < Self.maximumRenumberingCount else {
+          outcome.deliveredBulletinCount = deliver(after: verdict, of: enrolment, over: &meeting.conversation)
+          return outcome
+        }
         session.requestNumber = try nextNumber(for: enrolment)
         overtaken = outcome
         attemptCount = 0
@@ -171,6 +176,22 @@ package struct Proof: ~Copyable {
       }
       meeting.timing.device += meeting.stopwatch.lap()
     }
+  }
+
+  /// Delivers bulletins after a command that was accepted. If that fails, the command was accepted all the same. Over a channel of the
+  /// app's, nothing is delivered, since the app may go on with the device's next challenge.
+  ///
+  /// - Returns: The number of bulletins that the device says it has taken.
+  private func deliver(
+    after verdict: ProverOutcome, of enrolment: Enrolment, over conversation: inout Conversation
+  ) -> Int {
+    guard verdict.isAuthenticated, verdict.status == .accepted, let state = verdict.notice.bulletinState,
+      options.courier.milliseconds > 0, conversation.isOwn,
+      let entry = try? enrolments.folder.entry(of: enrolment.descriptor.deviceID)
+    else { return 0 }
+    var visit = Visit(entry.folder, options.courier)
+    do throws(ProverError) { try visit.deliver(over: &conversation, to: state) } catch {}
+    return visit.deliveredCount
   }
 
   /// Checks the terms of the only enrolment that is possible, if it is known before a device has answered.

@@ -46,16 +46,9 @@ package struct AdministrationOperation: Sendable {
   package func perform(
     _ fleet: Fleet, by caller: Operator, key: String?, query: [(String, String)] = [], body: JSONValue? = nil
   ) throws(AdministrationFault) -> JSONValue {
-    var members: [(String, JSONValue)] = []
-    for (name, text) in query {
-      guard let parameter = self.query.first(where: { $0.name == name }), !members.contains(where: { $0.0 == name })
-      else { throw .mistake(JSONMistake(at: [.member(name)], expected: .knownMember(self.query.map(\.name)))) }
-      members.append((name, parameter.schema.value(ofQuery: text)))
-    }
     let request: AdministrationRequest
     do throws(JSONMistake) {
-      let parameters = JSONMember(.object(members))
-      try Schema.check(parameters, self.query)
+      let parameters = try Schema.parameters(query, self.query)
       let content = JSONMember(body ?? .object([]))
       try Schema.check(content, self.body ?? [])
       request = AdministrationRequest(caller: caller, key: key ?? "", query: parameters, body: content)
@@ -65,8 +58,21 @@ package struct AdministrationOperation: Sendable {
 }
 
 extension Schema {
+  /// Reads the parameters of a query. Unknown and repeated ones are refused.
+  static func parameters(_ query: [(String, String)], _ properties: [Property]) throws(JSONMistake) -> JSONMember {
+    var members: [(String, JSONValue)] = []
+    for (name, text) in query {
+      guard let parameter = properties.first(where: { $0.name == name }), !members.contains(where: { $0.0 == name })
+      else { throw JSONMistake(at: [.member(name)], expected: .knownMember(properties.map(\.name))) }
+      members.append((name, parameter.schema.value(ofQuery: text)))
+    }
+    let parameters = JSONMember(.object(members))
+    try check(parameters, properties)
+    return parameters
+  }
+
   /// Converts a parameter of a query. A value of another form fails the check.
-  fileprivate func value(ofQuery text: String) -> JSONValue {
+  private func value(ofQuery text: String) -> JSONValue {
     switch self {
     case .integer, .time:
       guard text.utf8.count < 17, let number = UInt64(text), String(number) == text else { return .string(text) }

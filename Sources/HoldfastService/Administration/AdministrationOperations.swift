@@ -7,7 +7,18 @@ extension AdministrationOperation {
   /// All operations.
   package static let all: [AdministrationOperation] =
     devices + images + provers + users + tokens + invitations + requests + refusals + audits + keys + operators + apps
-    + policyParts + others
+    + policyParts + bulletins + others
+
+  private static let delivery = [
+    Schema.Property(
+      "groups", .array(.text(1...32), count: 0...BulletinList.groupLimit),
+      "The groups of the device, whose bulletins it takes, in place of those before. The first one's have its revocations."
+    ),
+    Schema.Property(
+      "revocation_capacity", .integer(DeliveryChange.capacities),
+      "The number of revoked tokens that the device can keep."
+    ),
+  ]
 
   private static let devices: [AdministrationOperation] = [
     list(.devices, "/devices", "Lists the devices."),
@@ -21,11 +32,12 @@ extension AdministrationOperation {
         Schema.Property("signed_descriptor", .anyText(1...4096), "The descriptor, exactly as its maker signed it."),
         Schema.Property(
           "signature", .base64(byteCounts: 7...MakerSignature.maximumByteCount), "The maker's signature of it, in DER."),
-      ], answer: Listing.devices.schema
+      ] + delivery, answer: Listing.devices.schema
     ) { (fleet, request) throws(AdministrationFault) in
       let device = try request.descriptor("device")
       try fleet.register(
-        device, label: try request.text("label"), signed: try request.signedDescriptor(), by: request.caller.actor)
+        device, label: try request.text("label"), try request.delivery(), signed: try request.signedDescriptor(),
+        by: request.caller.actor)
       return try fleet.record(.devices, hexadecimal(device.deviceID))
     },
     action("blockDevice", on: .devices, "/devices/{id}/block", .revoke, "Blocks a device: it gets no more tokens.") {
@@ -44,6 +56,13 @@ extension AdministrationOperation {
       "Raises the generation: once the device sees a newer token, it refuses all older ones."
     ) { (fleet, request) throws(AdministrationFault) in
       _ = try fleet.raiseGeneration(of: try request.id(), by: request.actor())
+      return try fleet.record(.devices, request.key)
+    },
+    action(
+      "setGroups", on: .devices, "/devices/{id}/groups", .admin,
+      "Sets the groups of a device, and the number of revoked tokens that it can keep.", body: delivery
+    ) { (fleet, request) throws(AdministrationFault) in
+      try fleet.set(try request.delivery(), of: try request.id(), by: request.actor())
       return try fleet.record(.devices, request.key)
     },
     revocation("revokeDevice", on: .devices, "/devices/{id}/revoke", "Revokes all tokens for a device, and blocks it.")

@@ -132,6 +132,22 @@ extension AdministrationRequest {
     }
   }
 
+  /// Returns the way in which bulletins are to reach a device.
+  func delivery() throws(AdministrationFault) -> DeliveryChange {
+    var change = DeliveryChange()
+    change.capacity = body.member("revocation_capacity")?.value.number
+    guard let names = body.member("groups")?.value.elements else { return change }
+    change.groups = []
+    for name in names {
+      guard let group = name.text.flatMap({ BoundedText<32>($0) }) else { throw .conflict(.tooLong) }
+      guard change.groups?.contains(group) == false else {
+        throw .mistake(JSONMistake(at: [.member("groups")], expected: .form("different names")))
+      }
+      change.groups?.append(group)
+    }
+    return change
+  }
+
   func permission() throws(AdministrationFault) -> TokenPermission {
     var permission = TokenPermission()
     permission.user = try text("user")

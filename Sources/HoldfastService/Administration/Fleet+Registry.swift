@@ -21,15 +21,17 @@ extension FleetSession {
 }
 
 extension Fleet {
-  /// Registers a device with its key. Registering it again changes only the label.
+  /// Registers a device with its key. Registering it again changes only the label and what else is given.
   ///
   /// - Parameters:
   ///   - device: The device's id and public key.
   ///   - label: A description for operators.
+  ///   - delivery: The way in which bulletins reach it.
   ///   - signed: The descriptor as its maker signed it; needed for a new device if the policy names makers.
   /// - Throws: `conflict` if it is registered with another key, or its maker's signature is missing or wrong.
   package func register(
-    _ device: DeviceDescriptor, label: BoundedText<64>?, signed: SignedDescriptor? = nil, by actor: Actor
+    _ device: DeviceDescriptor, label: BoundedText<64>?, _ delivery: DeliveryChange = DeliveryChange(),
+    signed: SignedDescriptor? = nil, by actor: Actor
   ) throws(AdministrationFault) {
     try changing { (session) throws(AdministrationFault) in
       let isPermitted = try session.running { (session) throws(FleetFault) in
@@ -54,6 +56,10 @@ extension Fleet {
         return try session.decoding { () throws(SQLFault) in try row.bytes(0) }
       }
       guard point == device.publicPoint.array else { throw .conflict(.anotherKey) }
+      guard delivery != DeliveryChange() else { return }
+      try session.running { (session) throws(FleetFault) in
+        _ = try session.set(delivery, of: device.deviceID, by: actor)
+      }
     }
   }
 

@@ -10,7 +10,7 @@ package typealias RevocationReason = BoundedText<255>
 extension Fleet {
   /// Revokes a token. Revoking it again keeps the first time and reason.
   ///
-  /// The service never gives it out again. A device learns of it only through a higher generation, or when it expires.
+  /// The service never gives it out again. A device learns of it from a bulletin, through a higher generation, or when it expires.
   package func revoke(token: TokenID, reason: RevocationReason, by actor: Actor) throws(AdministrationFault) {
     try change("token.revoke", hexadecimal(token), by: actor, reason.description) { (session) throws(FleetFault) in
       try session.run(

@@ -3,10 +3,16 @@ extension Listing {
     "devices",
     [
       "id": .id(16), "public_point": .id(65), "label": .optional(.text), "added": .time, "blocked": .optional(.time),
-      "generation": .number,
+      "generation": .number, "groups": .texts, "revocation_capacity": .number,
     ],
-    page: "SELECT id, point, label, added, blocked, generation FROM devices WHERE id > $1 ORDER BY id LIMIT $2",
-    one: "SELECT id, point, label, added, blocked, generation FROM devices WHERE id = $1")
+    page: """
+      SELECT d.id, d.point, d.label, d.added, d.blocked, d.generation, coalesce(g.names, '[]'), coalesce(g.capacity, 100000)
+      FROM devices d LEFT JOIN device_groups g ON g.device = d.id WHERE d.id > $1 ORDER BY d.id LIMIT $2
+      """,
+    one: """
+      SELECT d.id, d.point, d.label, d.added, d.blocked, d.generation, coalesce(g.names, '[]'), coalesce(g.capacity, 100000)
+      FROM devices d LEFT JOIN device_groups g ON g.device = d.id WHERE d.id = $1
+      """)
 
   static let images = Listing(
     "images",

@@ -96,5 +96,26 @@ package enum FleetSchema {
     """
     CREATE TABLE image_trees (digest BLOB PRIMARY KEY REFERENCES images (digest), tree BLOB NOT NULL UNIQUE);
     """,
+    """
+    CREATE TABLE device_groups (
+      device BLOB PRIMARY KEY REFERENCES devices (id), names TEXT NOT NULL, capacity INTEGER NOT NULL);
+    CREATE TABLE group_devices (
+      device BLOB NOT NULL REFERENCES devices (id), position INTEGER NOT NULL, audience BLOB NOT NULL,
+      PRIMARY KEY (device, position));
+    CREATE INDEX group_devices_by_audience ON group_devices (audience, position, device);
+    CREATE INDEX tokens_by_revocation ON tokens (device, revoked);
+    CREATE TABLE bulletin_audiences (audience BLOB PRIMARY KEY, signed INTEGER NOT NULL);
+    CREATE TABLE bulletins (
+      audience BLOB NOT NULL, number INTEGER NOT NULL, issuer BLOB NOT NULL, predecessor INTEGER NOT NULL,
+      issued INTEGER NOT NULL, entries INTEGER NOT NULL, generation INTEGER, bytes BLOB NOT NULL,
+      PRIMARY KEY (audience, number), UNIQUE (audience, issuer, predecessor));
+    CREATE TABLE bulletin_entries (
+      audience BLOB NOT NULL, token BLOB NOT NULL, issuer BLOB NOT NULL, number INTEGER NOT NULL, until INTEGER NOT NULL,
+      PRIMARY KEY (audience, token));
+    CREATE INDEX bulletins_by_number ON bulletins (number, audience);
+    CREATE INDEX bulletin_entries_by_token ON bulletin_entries (token);
+    CREATE INDEX bulletin_entries_by_number ON bulletin_entries (audience, issuer, number);
+    CREATE INDEX audits_by_event ON audits (device, event, number);
+    """,
   ]
 }

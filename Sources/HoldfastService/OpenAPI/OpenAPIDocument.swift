@@ -72,7 +72,7 @@ package enum OpenAPIDocument {
 
 extension PublicOperation {
   fileprivate var components: [(name: String, schema: Schema)] {
-    Schema.object(body ?? []).components + answers.compactMap(\.schema).flatMap(\.components)
+    Schema.object((body ?? []) + query).components + answers.compactMap(\.schema).flatMap(\.components)
   }
 
   fileprivate var json: JSONValue {
@@ -82,7 +82,8 @@ extension PublicOperation {
     }
     let json = operation(
       name, scope.map { "\(summary) Scope: \($0.rawValue)." } ?? summary,
-      tag: scope == nil ? "public" : "administration", parameters: path.hasSuffix("{id}") ? [key] : [], body: body,
+      tag: scope == nil ? "public" : "administration",
+      parameters: (path.hasSuffix("{id}") ? [key] : []) + query.map { parameter($0, in: "query") }, body: body,
       responses: responses, problems: problems + (scope == nil ? [] : [401, 403]))
     return scope == nil ? json : .object((json.members ?? []) + [operatorSecurity])
   }

@@ -26,9 +26,16 @@ package struct PublicOperation: Sendable {
   let problems: [UInt64]
   /// The scope that the operator's token needs; nil for an operation without a token.
   package var scope: OperatorScope? = nil
+  /// The parameters of the query.
+  var query: [Schema.Property] = []
 
   /// Checks the form of a body.
   package func check(_ body: JSONValue) throws(JSONMistake) { try Schema.check(JSONMember(body), self.body ?? []) }
+
+  /// Reads the parameters of a query, whose form it checks.
+  package func parameters(_ query: [(String, String)]) throws(JSONMistake) -> JSONMember {
+    try Schema.parameters(query, self.query)
+  }
 }
 
 extension PublicOperation {
@@ -137,6 +144,30 @@ extension PublicOperation {
     summary: "Returns the newest rules about the posture of provers, signed by the issuer.", body: nil,
     answers: [Answer(status: 200, summary: "A compact JWS.", schema: nil, type: "application/jwt")], problems: [404])
 
+  package static let bulletins = PublicOperation(
+    name: "bulletins", method: .get, path: "/v1/bulletins",
+    summary: "Returns the bulletins that a prover carries to a device, the oldest first.", body: nil,
+    answers: [
+      Answer(
+        status: 200, summary: "The bulletins for the device and its groups; none if the device is not registered.",
+        schema: .object([
+          Schema.Property("bulletins", .array(.object(bulletin), count: 0...16), required: true, "At most 16 KiB.")
+        ]))
+    ], problems: [],
+    query: [
+      Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device."),
+      Schema.Property(
+        "have", .anyInteger, "The number above which bulletins are wanted, the least that the device has; 0 if missing."
+      ),
+    ])
+
+  private static let bulletin = [
+    Schema.Property("audience", .hexadecimal(digitCount: 32), required: true, "The device or the group."),
+    Schema.Property("number", .anyInteger, required: true, "Its number."),
+    Schema.Property("predecessor", .anyInteger, required: true, "The number of the bulletin before it, or 0."),
+    Schema.Property("bulletin", .base64(byteCounts: 1...3072), required: true, "The bulletin."),
+  ]
+
   package static let token = PublicOperation(
     name: "token", method: .post, path: "/v1/tokens",
     summary: "Exchanges an attestation token for a measurement token.",
@@ -194,7 +225,8 @@ extension PublicOperation {
 
   /// All operations.
   package static let all = [
-    attest, token, requestState, enrolment, leave, postureRules, fetch, configuration, keys, appTokenKeys, health,
+    attest, token, requestState, enrolment, leave, postureRules, bulletins, fetch, configuration, keys, appTokenKeys,
+    health,
     readiness, metrics, export,
   ]
 }

@@ -38,6 +38,7 @@ struct VectorSchema {
         "ActuatorCommandsCBOR", "ActuatorCommandsJSON", "ActuatorAnswerCBOR", "ActuatorAnswerJSON", "ActuatorCommand",
       ]
     case "firmware_image": ["FirmwareImage"]
+    case "bulletin": ["Bulletin", "BulletinMessage", "BulletinAnswer", "BulletinState", "BulletinGroup"]
     case "audit": ["AuditEntry", "AuditFile"]
     case "seal": ["SealFields", "SealQuestion", "Seal", "SealRequest"]
     case "oath_hotp": ["HOTP"]

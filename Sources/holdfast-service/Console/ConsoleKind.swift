@@ -36,16 +36,20 @@ struct ConsoleKind: Sendable {
     ConsoleKind(
       "invitations", "Invitations", "Invitation", ["id", "state", "device", "user", "creator", "created", "expires"]),
     ConsoleKind(
-      "devices", "Devices", "Device", ["id", "state", "label", "added", "generation"],
+      "devices", "Devices", "Device", ["id", "state", "label", "groups", "added", "generation"],
       related: [
         ("Tokens for this device", "tokens", "device"), ("Audit log", "audits", "device"),
+        ("Bulletins for this device", "bulletins", "device"),
         ("Invite to this device", "invitations/new", "device"),
       ]),
     ConsoleKind(
-      "tokens", "Tokens", "Token", ["id", "state", "device", "user", "subject", "version", "issued", "expires"]),
+      "tokens", "Tokens", "Token", ["id", "state", "device", "user", "subject", "version", "issued", "expires"],
+      related: [("Bulletins that revoke it", "bulletins", "token")]),
     ConsoleKind(
       "provers", "Provers", "Prover", ["id", "state", "first_seen", "last_seen", "reason"],
-      related: [("Tokens of this prover", "tokens", "prover")]),
+      related: [
+        ("Tokens of this prover", "tokens", "prover"), ("Bulletins that revoke it", "bulletins", "prover"),
+      ]),
     ConsoleKind(
       "users", "Users", "User", ["name", "state", "added", "reason"],
       related: [("Tokens of this user", "tokens", "user"), ("Audit log entries", "audits", "user")]),
@@ -55,6 +59,10 @@ struct ConsoleKind: Sendable {
     ConsoleKind(
       "audits", "Audit logs", "Audit log entry", ["time", "device", "sequence", "event", "user", "details"],
       unlinked: ["user"]),
+    ConsoleKind(
+      "bulletins", "Bulletins", "Bulletin",
+      ["number", "for", "issued", "revocations", "generation", "predecessor", "signer"]),
+    ConsoleKind("deliveries", "Who knows what", "Delivery", ["device", "newest", "taken"]),
     ConsoleKind("changes", "Changes", "Change", ["time", "actor", "action", "object", "detail"]),
     ConsoleKind("statistics", "Statistics", "Statistics", []),
     ConsoleKind("images", "Images", "Image", ["digest", "state", "subject", "version", "proof_key", "added"]),

@@ -23,6 +23,7 @@ struct PublicRoutes: Sendable {
     routes.add(.enrolment) { request, _ in try await standing(request, isLeaving: false) }
     routes.add(.leave) { request, _ in try await standing(request, isLeaving: true) }
     routes.add(.postureRules) { _, _ in try await postureRules() }
+    routes.add(.bulletins) { request, _ in try await bulletins(request) }
     routes.add(.fetch) { request, _ in try await fetch(request) }
     routes.add(.configuration) { _, _ in try await configuration() }
     routes.add(.keys) { _, _ in try await keys() }
@@ -145,6 +146,31 @@ struct PublicRoutes: Sendable {
     return Response(
       status: .ok, headers: [.contentType: "application/jwt", .cacheControl: "no-cache"],
       body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+  }
+
+  private func bulletins(_ request: Request) async throws -> Response {
+    let query = request.uri.queryParameters.map { (String($0.key), String($0.value)) }
+    let parameters: JSONMember
+    do throws(JSONMistake) { parameters = try PublicOperation.bulletins.parameters(query) } catch {
+      throw Problem.malformed(error.text)
+    }
+    let have = parameters.member("have")?.value.number ?? 0
+    guard let text = parameters.member("device")?.value.text, let device: DeviceID = fixedBytes(hexadecimal: text)
+    else {
+      throw Problem.notFound
+    }
+    let bulletins = try await service.run { fleet in try fleet.bulletins(for: device, above: have) }
+    return Response(.ok, .object([("bulletins", .array(bulletins.map(Self.json)))]))
+  }
+
+  private static func json(_ bulletin: IssuedBulletin) -> JSONValue {
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: bulletin.bytes.span)
+    return .object([
+      ("audience", .string(hexadecimal(bulletin.stamp.audience))), ("number", .integer(bulletin.stamp.number)),
+      ("predecessor", .integer(bulletin.stamp.predecessor)),
+      ("bulletin", .string(String(decoding: text, as: UTF8.self))),
+    ])
   }
 
   private func keys() async throws -> Response {

@@ -11,7 +11,7 @@ import HoldfastService
 enum RecordKind: String, ExpressibleByArgument, CaseIterable {
   case devices, images, provers, users, tokens, invitations, requests, refusals, audits, keys, operators, domains, pins,
     strings,
-    codes, changes
+    codes, changes, bulletins, deliveries
 
   /// The operation's name after `list`.
   var plural: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
@@ -26,8 +26,9 @@ struct List: AdministrationVerb {
   @Flag(help: "Print one JSON object.") var json = false
   @Option(help: "The end of the page before.") var after: String?
   @Option(help: "The number of records, at most 1000.") var limit: UInt64?
-  @Option(help: "Only tokens or audit entries of this device.") var device: String?
-  @Option(help: "Only tokens of this prover.") var prover: String?
+  @Option(help: "Only tokens, audit entries or bulletins of this device.") var device: String?
+  @Option(help: "Only tokens of this prover, or bulletins that revoke one of them.") var prover: String?
+  @Option(help: "Only bulletins that revoke this token.") var token: String?
   @Option(help: "Only tokens or audit entries of this user.") var user: String?
   @Option(help: "Only audit entries with this event.") var event: String?
   @Option(help: "Only audit entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
@@ -39,6 +40,7 @@ struct List: AdministrationVerb {
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
     let options = [
       ("after", after), ("limit", limit.map { String($0) }), ("device", device), ("prover", prover), ("user", user),
+      ("token", token),
       ("event", event), ("status", status), ("code", code), ("since", try time(since, of: "--since")),
       ("until", try time(until, of: "--until")),
     ]
@@ -80,8 +82,8 @@ struct Revoke: AdministrationVerb {
   static let configuration = CommandConfiguration(
     abstract: "Revoke a token, or all tokens of a prover, a user or a device.",
     discussion: """
-      The service then issues none of them again. A device is offline: it learns of a revocation from a token of a higher \
-      generation (revoke device, device raise-generation), or when a token expires.
+      The service then issues none of them again. A device is offline: it learns of a revocation from a bulletin that a \
+      prover brings, from a token of a higher generation (revoke device, device change raise-generation), or when a token expires.
       """)
 
   @Argument(help: "The kind of the record.") var kind: Kind

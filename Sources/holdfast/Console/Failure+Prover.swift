@@ -210,6 +210,7 @@ extension Failure {
     case .refused(let refusal): self.init(refusal, folder: folder)
     case .noThread: self.init(.fault, "the system has no thread for the proof")
     case .channelInUse: self.init(.unavailable, "another proof is running over the channel")
+    case .malformedMail: self.init(.malformed, "the bulletins of the service are not such")
     case .reservedNonce: self.init(error, folder: folder)
     case .cancelled: self.init(TransportError.cancelled, endpoint: endpoint)
     }
@@ -227,7 +228,7 @@ extension Failure {
       self.init(
         .usage, "the first digit of --nonce must be 0 to 7",
         hint: "no proof is printed for the nonces of sessions, which have the top bit set; let the verifier clear it")
-    case .transport, .session, .activation, .noThread, .channelInUse, .cancelled:
+    case .transport, .session, .activation, .noThread, .channelInUse, .malformedMail, .cancelled:
       self.init(.fault, "the prover failed in an unexpected way")
     }
   }

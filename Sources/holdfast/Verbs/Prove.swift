@@ -53,6 +53,11 @@ struct Prove: Verb {
     completion: .directory)
   var authenticator: String?
 
+  @Option(
+    help:
+      "The milliseconds that may be spent on delivering bulletins after an accepted command, or off; by default, 300.")
+  var courier: CourierOption = CourierOption(budget: CourierBudget())
+
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
@@ -86,7 +91,8 @@ struct Prove: Verb {
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     let prover = Prover(state: enrolled.state, keys: .app, warn: Console.warn)
-    let options = ProofOptions(device: device, timeoutMilliseconds: timeoutMilliseconds)
+    var options = ProofOptions(device: device, timeoutMilliseconds: timeoutMilliseconds)
+    options.courier = courier.budget
     let outcome = try proving(in: enrolled.folder, at: endpoint) { () throws(ProverError) in
       compatibility
         ? try prover.proveInCompatibilityRound(request.command, at: endpoint, options: options)
@@ -170,6 +176,22 @@ struct Prove: Verb {
   }
 }
 
+/// The value of `--courier`.
+struct CourierOption: ExpressibleByArgument {
+  let budget: CourierBudget
+
+  init(budget: CourierBudget) { self.budget = budget }
+
+  init?(argument: String) {
+    guard let milliseconds = argument == "off" ? 0 : Int(argument),
+      argument == "off" || (1...60_000).contains(milliseconds)
+    else { return nil }
+    budget = CourierBudget(milliseconds: milliseconds)
+  }
+
+  var defaultValueDescription: String { "300" }
+}
+
 extension ProofOutcome {
   /// The words of the actuator that failed to carry out an accepted command; nil if there are none.
   var actuatorText: String? {
@@ -209,6 +231,9 @@ extension ProofOutcome {
     }
     if let refusal = verdict.notice.refusal { members.append(("refusal", .string("\(refusal)"))) }
     if isRefusalRecorded { members.append(("refusal_recorded", .bool(true))) }
+    if deliveredBulletinCount > 0 {
+      members.append(("bulletins_delivered", .integer(UInt64(deliveredBulletinCount))))
+    }
     members.append(("microseconds", timing.json))
     return .object(members)
   }

@@ -9,6 +9,7 @@ struct LinuxPolicy: Policy {
   static var knowsSealRequests: Bool { true }
   static var knowsAuthenticators: Bool { true }
 
+  func mayIntroduce(_ issuer: KeyID) -> Bool { base.mayIntroduce(issuer) }
   func rule(for command: BoundedText<32>) -> CommandRule? { base.rule(for: command) }
   var limits: TokenLimits { base.limits }
   var commonFactors: Factors { base.commonFactors }

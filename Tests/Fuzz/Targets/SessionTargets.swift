@@ -126,6 +126,7 @@ private final class SessionDevice {
     let (store, policy) = (MemoryStore(), TestPolicy())
     store.floor = testTime
     store.issuers[KeyID()] = CredulousKey().publicPoint
+    store.bulletins[KeyID()] = BulletinList([BulletinList.Row(audience: AudienceID(), number: 5)])
     store.macKeys[KeyID(filledWith: 1)] = [UInt8](repeating: 0, count: 32)
     policy.acceptsUnsigned = kind & 1 != 0
     policy.acceptsMAC = kind & 2 != 0
@@ -156,6 +157,7 @@ private final class SessionDevice {
   /// Answers one message.
   func answer(_ message: [UInt8]) throws {
     if !session.isChallengeOpen, session.activation == nil { try session.makeChallenge() }
+    if let outcome = session.respondToMail(message.span) { return try checkMail(outcome) }
     let before = machine.performed.count
     var machine = machine
     let outcome = session.respond(to: message.span, waitedMilliseconds: 0, actuator: &machine)
@@ -167,6 +169,16 @@ private final class SessionDevice {
     }
     let acted = machine.performed.count - before
     try require(acted == 0 || (acted == 1 && outcome.status == .accepted), "the machine acts without a verdict")
+  }
+
+  /// Checks the answer to a message about bulletins.
+  private func checkMail(_ outcome: RoundOutcome) throws {
+    let answer = session.outgoing.array
+    guard outcome.isMail else {
+      return try require(outcome.closesConnection, "a refusal of mail does not end the connection")
+    }
+    _ = try mustSucceed("an answer to mail is none") { try BulletinAnswer(answer.span) }
+    try require(session.isChallengeOpen, "mail uses up the challenge")
   }
 }
 

@@ -153,6 +153,7 @@ def add_audit_entries(seeds):
         [9, kid, 1, 2], [10, bytes(16)], [11, 1, "ann"], [11, 2, "ann"], [12, "ann"], [13, "ann"], [14, "ann"],
         [15, "ann"], [17, 2, None, None, 3], [17, 2, kid, bytes(16), 3], [18, 3, digest], [19, 1, 0, digest],
         [19, 1, 0, "text"], [20, 1, 0, "text"], [21, "ann", 3], [22, kid], [22, None], [23, 1, "text"],
+        [24, kid, bytes(16), 5],
     ]  # fmt: skip
     entries = [cbor.encode([1, TEST_TIME, *detail]) for detail in details]
     seeds.add("messages", *entries)

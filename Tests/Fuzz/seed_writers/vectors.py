@@ -10,7 +10,7 @@ from .shared import ROOT, ZEROS, groups
 
 def credulous_cose(token, device):
     """A COSE_Encrypt whose ciphertext is its plaintext, and that plaintext."""
-    plaintext = cose._decrypt(token, device)
+    plaintext = cose.decrypt(token, device)
     protected, header, _, recipients = cbor.decode(token, tags=(cose.ENCRYPT,)).value
     return cbor.encode(cbor.Tag(cose.ENCRYPT, [protected, header, plaintext + bytes(16), recipients])), plaintext
 

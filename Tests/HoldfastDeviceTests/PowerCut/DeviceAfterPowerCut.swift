@@ -15,6 +15,7 @@ struct DeviceAfterPowerCut {
   private let welcome: TestProver
   private let used: TestProver
   private let known: TestProver
+  private let revoked: TestProver
 
   /// `device` is the one, or one of the same id and key.
   init(_ device: TestDevice) throws {
@@ -23,6 +24,7 @@ struct DeviceAfterPowerCut {
     welcome = try device.prover { ($0.generation, $0.expires) = (9, testTime + 900_000) }
     used = try device.prover(DeviceStep.oneUse)
     known = try device.prover()
+    revoked = try device.prover(DeviceStep.revoked)
   }
 
   /// The fault of the device of `image`; nil if there is none. `compare` finds those of its contents.
@@ -64,6 +66,9 @@ struct DeviceAfterPowerCut {
       let nonce = [UInt8](repeating: 9, count: 16)
       let status = try device.connect().compatibilityRound(known, nonce: nonce)
       if status == .accepted { return "takes a nonce again" }
+    }
+    if kept["bulletins"] != [], try device.connect().round(revoked).status != .tokenRevoked {
+      return "accepts a revoked token"
     }
     if let fault = try faultOfRepetitions(device) { return fault }
     let status = try device.connect().round(welcome).status

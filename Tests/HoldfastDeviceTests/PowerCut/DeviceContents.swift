@@ -29,7 +29,7 @@ struct DeviceContents: Equatable {
         "issuers": try database.all(
           """
           SELECT hex(kid) || ' ' || algorithm || ' ' || hex(key) || quote(trusted_from) || quote(trusted_until)
-            || quote(label) FROM issuers ORDER BY kid
+            || quote(label) || quote(introduced_by) FROM issuers ORDER BY kid
           """
         ) {
           (row) throws(DatabaseError) in try row.text(0)
@@ -38,6 +38,18 @@ struct DeviceContents: Equatable {
           (row) throws(DatabaseError) in try row.text(0)
         },
         "generations": try database.all("SELECT hex(kid) || ' ' || floor FROM generations ORDER BY kid") {
+          (row) throws(DatabaseError) in try row.text(0)
+        },
+        "bulletins": try database.all(
+          "SELECT hex(kid) || hex(audience) || ' ' || number FROM bulletins ORDER BY kid, audience"
+        ) { (row) throws(DatabaseError) in try row.text(0) },
+        "revoked": try database.all("SELECT hex(kid) || hex(jti) || ' ' || until FROM revoked ORDER BY kid, jti") {
+          (row) throws(DatabaseError) in try row.text(0)
+        },
+        "minimum_versions": try database.all(
+          "SELECT hex(kid) || subject || major || '.' || minor || '.' || patch FROM minimum_versions ORDER BY kid, subject"
+        ) { (row) throws(DatabaseError) in try row.text(0) },
+        "ended_keys": try database.all("SELECT hex(kid) FROM ended_keys ORDER BY kid") {
           (row) throws(DatabaseError) in try row.text(0)
         },
         "uses": try database.all(

@@ -155,7 +155,9 @@ extension DeviceStep {
 
   /// From trust to the second start, with rounds of each kind.
   static var life: [DeviceStep] {
-    [open, trust(0), trust(1), start, noteOfPolicy] + rounds + ownersWork + end + [open, start, open, start] + longLog
+    [open, trust(0), trust(1), start, noteOfPolicy] + rounds + bulletins + ownersWork + end + [
+      open, start, open, start,
+    ] + longLog
   }
 
   static var rounds: [DeviceStep] {
@@ -182,6 +184,48 @@ extension DeviceStep {
 
   /// The numbers in ``rounds``.
   static let numberedCommands: [(UInt64, String)] = [(70, "unlock"), (71, "unlock"), (72, "lock")]
+
+  /// The claims of the token that a bulletin revokes.
+  static func revoked(_ claims: inout TestClaims) {
+    (claims.tokenID, claims.generation, claims.expires) = (TokenID(filledWith: 5), 9, testTime + 900_000)
+  }
+
+  private static func bulletin(
+    _ name: String, _ result: BulletinResult = .taken, number: UInt64, _ change: @escaping (inout TestBulletin) -> Void
+  ) -> DeviceStep {
+    DeviceStep(name, isRecorded: result == .taken) { script in
+      let device: TestDevice = script.device
+      var bulletin = TestBulletin(for: device.folder.descriptor.deviceID)
+      (bulletin.number, bulletin.issuedAt) = (1000 * testTime + 1_000_000 + number, testTime + 120)
+      change(&bulletin)
+      var policy = device.policy
+      policy.introducers = [try script.issuers[0].keyID()]
+      return try device.take(try script.issuers[0].bulletin(bulletin), under: policy) == result
+    }
+  }
+
+  /// Bulletins of each kind: each does all of it or nothing.
+  static var bulletins: [DeviceStep] {
+    let point = P256Point(x: FixedBytes(filledWith: 1), y: FixedBytes(filledWith: 2))
+    var cryptography = OpenSSLCryptography()
+    let introduced = try? keyID(of: point, using: &cryptography)
+    return [
+      bulletin("a bulletin", number: 1) {
+        $0.revoked = [(TokenID(filledWith: 5), until: testTime + 900_000)]
+        $0.versions = [("another app", 1, 2, 3)]
+        $0.introduced = [IntroducedKey(point: point, from: 5, until: testTime + 900_000)]
+      },
+      bulletin("a bulletin that needs another one", .missed, number: 3) { $0.predecessor = $0.number - 1 },
+      bulletin("the bulletin after it", number: 2) {
+        $0.predecessor = $0.number - 1
+        $0.revoked = [(TokenID(filledWith: 6), until: testTime + 200)]
+        $0.ended = introduced.map { [$0] } ?? []
+        $0.versions = [("another app", 2, 0, 0)]
+      },
+      bulletin("an older bulletin", .known, number: 1) { $0.generation = 9 },
+      round("a revoked token", "lock", .tokenRevoked, token: revoked),
+    ]
+  }
 
   static var ownersWork: [DeviceStep] {
     [

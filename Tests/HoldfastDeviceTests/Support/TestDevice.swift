@@ -79,6 +79,18 @@ final class TestDevice {
     try TestConnection(self, number: number, random: RepeatingRandom([random]))
   }
 
+  /// Takes a bulletin as from its owner, under the device's policy or another one.
+  func take(_ bulletin: [UInt8], under other: DevicePolicy? = nil) throws -> BulletinResult {
+    var key = try folder.secrets().key()
+    var store = SessionStore(ledger: ledger, memory: memory, clock: clock)
+    var allowance = MailAllowance.owner
+    var cryptography = OpenSSLCryptography()
+    return try takeBulletin(
+      bulletin.span, to: folder.descriptor.deviceID, key: &key, keyID: folder.descriptor.keyID, store: &store,
+      policy: other ?? policy, realClock: clock.seconds, allowance: &allowance, using: &cryptography
+    ).result
+  }
+
   /// Opens the device, as a process that serves it does.
   func opened() throws(DeviceFolderFault) -> OpenDevice<DeviceSecrets, SystemRandom, TestClock> {
     try OpenDevice(folder: folder, random: SystemRandom(), clock: clock)

@@ -43,7 +43,7 @@ import HoldfastIssuer
     var hash = cryptography.sha256()
     writer.append(contextOf: claims.span, to: &hash)
     try cryptography.p256Verify(key: issuer.publicPoint, digest: hash.finish(), signature: signature)
-    var plaintext = try writer.message(payload: claims.span, seal: signature.bytes)
+    var plaintext: COSEText = try writer.message(payload: claims.span, seal: signature.bytes)
     let encrypter = COSEEncrypter(
       device: example.fixed("keys.device_point"), deviceKeyID: example.fixed("keys.device_kid"))
     var ephemeral = try example.key("keys.ephemeral_private")

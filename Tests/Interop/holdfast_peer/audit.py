@@ -83,6 +83,7 @@ KINDS = {
     21: (_user, require_uint),
     22: (_or_null(_kid),),
     23: (require_uint, _text(64, 1)),
+    24: (_kid, _id, require_uint),
 }
 
 

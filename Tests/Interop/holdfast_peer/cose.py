@@ -139,7 +139,7 @@ def open_token(token, device, issuers, device_id, accept_unsigned=False, *, mac_
     device. Time is not looked at.
     """
     require(len(token) <= LARGEST_TOKEN, "TooLarge")
-    plaintext = _decrypt(token, device)
+    plaintext = decrypt(token, device)
     if accept_unsigned and plaintext[:1] and plaintext[0] >> 5 == cbor.MAP:
         claims, signer = claim_rules.from_cbor(plaintext), None
     else:
@@ -150,7 +150,8 @@ def open_token(token, device, issuers, device_id, accept_unsigned=False, *, mac_
     return claims, signer
 
 
-def _decrypt(token, device):
+def decrypt(token, device):
+    """The plaintext of a COSE_Encrypt to the device, or a refusal."""
     protected, unprotected, ciphertext, recipients = _array(_tagged(token, ENCRYPT).value, 4)
     require(_protected(protected, {1: int})[1] == 3, "WrongAlgorithm")
     iv = _header(unprotected, {5: bytes})[5]

@@ -198,6 +198,9 @@ def parse_result(data):
     names = {1: "result", 2: "clock", 3: "floor", 4: "retryAfter", 5: "missing", 6: "highest"}
     known = {names[k]: _bytes(v, most=1024) if k == 1 else _uint(v) for k, v in fields.items() if k in names}
     require(known.get("missing", 0) < 256, "WrongType")
+    # Any other value of label 7 is that of a later version.
+    if isinstance(fields.get(7), bytes) and len(fields[7]) == 8:
+        known["bulletins"] = fields[7]
     return known
 
 

@@ -35,6 +35,7 @@ ENTRIES = {
     "removed": (15, ["bob"]),
     "log cut": (18, [3, DIGEST]),
     "key for policies": (22, [ISSUER.kid]),
+    "bulletin taken": (24, [ISSUER.kid, DEVICE_ID, 1000 * NOW]),
     "issuer removed": (6, [ISSUER.kid]),
     "stopped": (4, []),
     "reset": (10, [pin("audit/reset", 16)]),
@@ -106,7 +107,7 @@ def _bad_entries(group):
         invalid(f"{name}, an element too many", "WrongCount", kind, *details, 0)
         if details:
             invalid(f"{name}, an element too few", "WrongCount", kind, *details[:-1])
-    for kind in (24, 25, 255, 256, 65536):
+    for kind in (25, 26, 255, 256, 65536):
         invalid(f"kind {kind}", "UnknownKind", kind)
     raw("kind negative", "WrongType", encode([7, NOW, -1]))
     raw("kind as text", "WrongType", encode([7, NOW, "4"]))
@@ -164,6 +165,9 @@ def _bad_entries(group):
         ("event of 65 bytes", "TextTooLong", 23, [7, "e" * 65]),
         ("event of no bytes", "EmptyText", 23, [7, ""]),
         ("event as bytes", "WrongType", 23, [7, b"open"]),
+        ("bulletin for an audience of 15 bytes", "WrongSize", 24, [ISSUER.kid, DEVICE_ID[:15], 1]),
+        ("bulletin of no key", "WrongType", 24, [None, DEVICE_ID, 1]),
+        ("bulletin with a negative number", "WrongType", 24, [ISSUER.kid, DEVICE_ID, -1]),
     ):
         invalid(comment, flag, kind, *details)
     items = [7, NOW, 5, ISSUER.kid]

@@ -148,6 +148,22 @@ ASKED = {
     "expires": nullable(UINT),
     "text": nullable(TEXT),
 }
+# the claims of a bulletin
+BULLETIN_CLAIMS = closed(
+    {
+        "number": UINT,
+        "predecessor": UINT,
+        "issuedAt": UINT,
+        "audience": hex_of(16),
+        "revoked": pairs(hex_of(16), UINT),
+        "generation": UINT,
+        "versions": {"type": "array", "items": {"type": "array", "items": [TEXT, UINT, UINT, UINT]}},
+        "introduced": {"type": "array", "items": {"type": "array", "items": [hex_of(32), hex_of(32), UINT, UINT]}},
+        "ended": {"type": "array", "items": hex_of(8)},
+        "users": pairs(TEXT, nullable(UINT)),
+    },
+    optional=("revoked", "generation", "versions", "introduced", "ended", "users"),
+)
 
 # file: {group type: (group inputs, test fields, those of both that are optional)}
 FILES = {
@@ -288,6 +304,13 @@ FILES = {
         )
     },
     "firmware_image": {"FirmwareImage": ({}, {"image": pairs(UINT, HEX), **SHOWN}, tuple(SHOWN))},
+    "bulletin": {
+        "Bulletin": ({**TOKEN_KEYS, "groups": TEXTS}, {"bulletin": HEX, "claims": BULLETIN_CLAIMS}, ("claims",)),
+        "BulletinMessage": MESSAGE,
+        "BulletinAnswer": MESSAGE,
+        "BulletinState": ({}, {"list": HEX, "state": hex_of(8)}, ()),
+        "BulletinGroup": ({}, {"name": TEXT, "audience": hex_of(16)}, ()),
+    },
     "audit": {"AuditEntry": ({}, {"entry": HEX}, ()), "AuditFile": ({}, {"file": HEX}, ())},
     "seal": {
         "SealFields": (

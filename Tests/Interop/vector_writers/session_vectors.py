@@ -669,13 +669,14 @@ def _numbers(messages):
 
 
 def _reply(messages):
-    """What a prover makes of a reply: labels above 6 are a later version's, and are read over."""
-    full = {1: b"unlocked", 2: 1790000100, 3: 2, 4: 30, 5: 12, 6: 1790000100123456}
+    """What a prover makes of a reply: labels above 7 are a later version's, and are read over, and so is label 7 unless it is 8 bytes."""
+    full = {1: b"unlocked", 2: 1790000100, 3: 2, 4: 30, 5: 12, 6: 1790000100123456, 7: pin("state of bulletins", 8)}
     for comment, fields in (
         ("result only", {1: b"unlocked"}),
         ("result empty", {1: b""}),
         ("everything", full),
         ("highest number", {1: b"", 6: 1790000100123456}),
+        ("state of the bulletins", {1: b"", 7: pin("state of bulletins", 8)}),
     ):
         messages.valid(comment, encode(fields))
     for comment, fields in (
@@ -701,8 +702,11 @@ def _reply(messages):
         ("a map", {1: 2, -1: "x", b"k": None, "k": [1]}),
         ("arrays eight deep", deep),
     ):
-        messages.valid(f"unknown label 7: {comment}", encode({1: b"", 7: value}))
-    messages.valid("everything and unknown labels", encode({**full, 7: 1, 8: "x", 255: None, 65536: {1: 2}}))
+        messages.valid(f"label 7 of a later version: {comment}", encode({1: b"", 7: value}))
+        messages.valid(f"unknown label 8: {comment}", encode({1: b"", 8: value}))
+    for size in (0, 7, 9):
+        messages.valid(f"label 7 of a later version: {size} bytes", encode({1: b"", 7: bytes(size)}))
+    messages.valid("everything and unknown labels", encode({**full, 8: "x", 255: None, 65536: {1: 2}}))
     messages.valid("unknown label 2^53 - 1", encode({1: b"", LARGEST: 0}), ("Boundary",))
 
     def invalid(comment, flag, fields):
@@ -745,9 +749,10 @@ def _reply(messages):
         ("a map with a key twice", "DuplicateKey", Encoded(b"\xa2\x01\x00\x01\x00")),
         ("a map with null as a key", "WrongType", Encoded(b"\xa1\xf6\x00")),
     ):
-        invalid(f"unknown label 7: {comment}", flag, {1: b"", 7: value})
-    first, later = encode(1) + encode(b""), encode(7) + encode(0)
-    messages.invalid("unknown label before label 6", "UnsortedKeys", b"\xa3" + first + later + encode(6) + encode(0))
+        invalid(f"label 7: {comment}", flag, {1: b"", 7: value})
+        invalid(f"unknown label 8: {comment}", flag, {1: b"", 8: value})
+    first, later = encode(1) + encode(b""), encode(8) + encode(0)
+    messages.invalid("unknown label before label 7", "UnsortedKeys", b"\xa3" + first + later + encode(7) + encode(0))
     messages.invalid("unknown label twice", "DuplicateKey", b"\xa3" + first + later + later)
     messages.invalid("byte after the map", "TrailingBytes", encode(full) + b"\x00")
 

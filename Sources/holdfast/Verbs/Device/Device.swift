@@ -11,7 +11,8 @@ struct Device: ParsableCommand {
       "holdfast device serve --dir lock --listen unix:/run/lock.sock",
     ],
     subcommands: [
-      DeviceInit.self, DeviceShow.self, DeviceTrust.self, DevicePolicyVerb.self, DeviceFloor.self, DeviceUser.self,
+      DeviceInit.self, DeviceShow.self, DeviceTrust.self, DeviceBulletin.self, DevicePolicyVerb.self, DeviceFloor.self,
+      DeviceUser.self,
       DeviceServe.self, DeviceBridge.self, DeviceAudit.self, DeviceReset.self,
     ])
 }

@@ -51,8 +51,14 @@ struct DeviceInit: Verb {
     completion: .file())
   var policyKey: String?
 
+  @Option(help: "A group of devices that the device belongs to, for bulletins; may be repeated, at most 8 times.")
+  var group: [String] = []
+
   mutating func perform() throws(Failure) {
     let place = try device.place()
+    if case .image = place, !group.isEmpty {
+      throw Failure(.usage, "--group does not work with --firmware: such a board takes no bulletins")
+    }
     if case .image = place, tpm != nil || tpmKey != nil {
       throw Failure(
         .usage, "--tpm and --tpm-key do not work with --firmware: such a board has no TPM", hint: "leave them out")
@@ -92,10 +98,11 @@ struct DeviceInit: Verb {
     _ path: String, _ policy: DevicePolicy, signedWith key: P256Point? = nil
   ) throws(Failure) -> DeviceFolder {
     for file in trust { _ = try IssuerKey(file: file) }
+    let groups = try groupNames(group)
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
-      folder = try Self.create(path, policy, key, tpm: tpm, keyTPM: tpmKey, orKeyFile: orKeyFile, &random)
+      folder = try Self.create(path, policy, key, groups, tpm: tpm, keyTPM: tpmKey, orKeyFile: orKeyFile, &random)
     } catch { throw Failure(making: error, folder: path, tpm: error == .key(.notThere) ? tpmKey : tpm) }
     if tpmKey != nil, folder.tpmKey == nil {
       Console.note("there is no TPM: the device's key is in a file, which anyone who reads the folder can copy")
@@ -112,17 +119,18 @@ struct DeviceInit: Verb {
 
   /// Creates the folder. A key in a file takes the place of one in a TPM only if there is no TPM.
   private static func create(
-    _ path: String, _ policy: DevicePolicy, _ policyKey: P256Point?, tpm: String?, keyTPM: String?, orKeyFile: Bool,
-    _ random: inout SystemRandom
+    _ path: String, _ policy: DevicePolicy, _ policyKey: P256Point?, _ groups: [BoundedText<32>], tpm: String?,
+    keyTPM: String?, orKeyFile: Bool, _ random: inout SystemRandom
   ) throws(DeviceFolderFault) -> DeviceFolder {
     do throws(DeviceFolderFault) {
       return try DeviceFolder.create(
-        at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, policyKey: policyKey, random: &random,
+        at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, policyKey: policyKey, groups: groups, random: &random,
         clock: SystemClock())
     } catch {
       guard orKeyFile, error == .key(.notThere) else { throw error }
       return try DeviceFolder.create(
-        at: path, policy: policy, tpm: tpm, policyKey: policyKey, random: &random, clock: SystemClock())
+        at: path, policy: policy, tpm: tpm, policyKey: policyKey, groups: groups, random: &random,
+        clock: SystemClock())
     }
   }
 

@@ -161,6 +161,14 @@ extension ServerNotice {
       line.members = [("connection", .number(connection)), ("reason", .word(failure.reason.name))]
       line.fields = [("command", .text(command.description)), ("text", .text(failure.text.description))]
       return line
+    case .bulletin(let connection, let issuer, let audience, let number):
+      if quiet { return nil }
+      return LogLine(
+        event: "bulletin", sentence: "connection \(connection): bulletin \(number) taken",
+        members: [
+          ("connection", .number(connection)), ("issuer", .word(hexadecimal(issuer))),
+          ("audience", .word(hexadecimal(audience))), ("number", .number(number)),
+        ])
     case .ledgerFault:
       return LogLine(event: "warning", sentence: "warning: the last totals could not be written to the audit log")
     case .auditLogNearlyFull(let kept, let bound):

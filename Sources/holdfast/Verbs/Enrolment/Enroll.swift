@@ -78,11 +78,24 @@ struct Enroll: Verb {
     if attempts.contains(where: { $0.failure == nil }) {
       if let enrolment {
         try enroll(&attempts, enrolment)
+        fetchBulletins(for: attempts, from: .online(enrolment.services, timeoutSeconds: Self.bulletinSeconds))
       } else if let service, let options {
         try enroll(&attempts, ServiceClient(path: service), options)
+        fetchBulletins(for: attempts, from: .folder(service))
       }
     }
     try report(attempts)
+  }
+
+  /// The seconds to wait for bulletins, without which the enrolment counts all the same.
+  private static let bulletinSeconds: UInt64 = 5
+
+  private func fetchBulletins(for attempts: [Attempt], from source: BulletinSource) {
+    for attempt in attempts where attempt.token != nil {
+      do throws(Failure) { _ = try source.fetch(for: attempt.descriptor.deviceID, state: state) } catch {
+        return Console.note("no bulletins were fetched: \(error.message)")
+      }
+    }
   }
 
   /// Reads all options about an online service before any measurement; returns nil for a service in a folder.

@@ -33,36 +33,30 @@ struct ServiceCallOptions: ParsableArguments {
     _ operation: ServiceOperation, _ body: JSONValue? = nil, at services: String, of name: String, state: String,
     issuer: ServiceAddress? = nil
   ) throws(Failure) -> JSONValue {
+    try self.services(services, of: name, state: state, issuer: issuer).ask(
+      operation, body, timeoutSeconds: try timeoutSeconds(), state: state)
+  }
+
+  /// Returns the seconds to wait for the service.
+  func timeoutSeconds() throws(Failure) -> UInt64 {
     let timeout = timeout ?? 20
     guard CarrierTaskLine.timeoutRange.contains(timeout) else {
       throw Failure(.usage, "--timeout must be from 1 to 86400 seconds")
     }
-    let folder = ProverFolder(path: state)
-    let known = try KnownServices(in: folder)
+    return timeout
+  }
+
+  /// Returns the services that an option names, and how they are reached; for the parameters see `ask`.
+  func services(
+    _ services: String, of name: String, state: String, issuer: ServiceAddress?
+  ) throws(Failure) -> OnlineServices {
+    let known = try KnownServices(in: ProverFolder(path: state))
     let addresses = try addresses(services, of: name, known, state: state, issuer: issuer)
     var access = known.access(to: addresses) ?? ServiceAccess(addresses)
     if let ca { (access.authorities, access.isTrustingSystem) = (ca, false) }
     access.addresses = addresses
     try checkAuthorities(access.authorities)
-    let pinned = try OnlineServices(access).pinned(in: folder)
-    let carrier = try CarrierProcess.path()
-    guard let call = ServiceCall(operation, body: body, attemptCount: 2) else {
-      throw Failure(CarrierProcessFault.garbage, carrier: carrier)
-    }
-    let task = CarrierTaskLine.encode(
-      services: pinned, authorities: access.authorities, withSystem: access.isTrustingSystem, timeoutSeconds: timeout,
-      call: call)
-    let result: CarrierResult
-    do throws(CarrierProcessFault) {
-      result = try CarrierProcess.carryOut(
-        task, by: carrier, timeoutSeconds: timeout, lineByteLimit: operation.answerByteLimit
-      ) { _ in true }
-    } catch { throw Failure(error, carrier: carrier) }
-    switch result {
-    case .answer(let answer): return answer.value
-    case .failure(let failure): throw Failure(failure, pinsIn: state)
-    case .token, .waiting: throw Failure(CarrierProcessFault.garbage, carrier: carrier)
-    }
+    return OnlineServices(access)
   }
 
   private func addresses(
@@ -106,5 +100,37 @@ struct ServiceCallOptions: ParsableArguments {
       (1...32).contains(status.utf8.count), answer["terms"].map({ $0.text != nil }) ?? true
     else { throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil) }
     return (status, answer["terms"]?.text.map { Array($0.utf8) })
+  }
+}
+
+extension OnlineServices {
+  /// Has the carrier send a request to the first service that answers, and returns the answer.
+  ///
+  /// - Parameters:
+  ///   - values: The values of the operation's parameters.
+  ///   - state: The state folder, whose pins count.
+  func ask(
+    _ operation: ServiceOperation, _ body: JSONValue? = nil, values: [String] = [], timeoutSeconds: UInt64,
+    state: String
+  ) throws(Failure) -> JSONValue {
+    let pinned = try pinned(in: ProverFolder(path: state))
+    let carrier = try CarrierProcess.path()
+    guard let call = ServiceCall(operation, body: body, values: values, attemptCount: 2) else {
+      throw Failure(CarrierProcessFault.garbage, carrier: carrier)
+    }
+    let task = CarrierTaskLine.encode(
+      services: pinned, authorities: access.authorities, withSystem: access.isTrustingSystem,
+      timeoutSeconds: timeoutSeconds, call: call)
+    let result: CarrierResult
+    do throws(CarrierProcessFault) {
+      result = try CarrierProcess.carryOut(
+        task, by: carrier, timeoutSeconds: timeoutSeconds, lineByteLimit: operation.answerByteLimit
+      ) { _ in true }
+    } catch { throw Failure(error, carrier: carrier) }
+    switch result {
+    case .answer(let answer): return answer.value
+    case .failure(let failure): throw Failure(failure, pinsIn: state)
+    case .token, .waiting: throw Failure(CarrierProcessFault.garbage, carrier: carrier)
+    }
   }
 }

@@ -203,7 +203,7 @@ private func report(_ output: OutputOptions, _ id: DeviceID, _ state: String, ha
 }
 
 /// Runs a step on the backend's durable record in one transaction.
-private func changing<Result>(
+func changing<Result>(
   _ service: ServiceOptions, _ body: (inout IssuedBaselinesDatabase) throws(ServiceLedgerFault) -> Result
 ) throws(Failure) -> Result {
   let folder = service.folder
@@ -213,7 +213,7 @@ private func changing<Result>(
   }
 }
 
-private func currentSeconds() throws(Failure) -> UInt64 {
+func currentSeconds() throws(Failure) -> UInt64 {
   guard let now = SystemClock().unixSeconds() else { throw Failure(.fault, "there is no clock") }
   return now
 }

@@ -1,0 +1,146 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastLinux
+
+/// The bulletins that a prover carries to one device, and the list that it knows of the device.
+///
+/// They are in `mail.json` in the folder of the device's enrolment. Nothing in it is secret, and a copy of it is of no use.
+package struct Mail: Sendable, Equatable {
+  package static let fileName = "mail.json"
+  /// The most bulletins, and the most bytes of them all.
+  package static let bulletinLimit = 16
+  package static let byteLimit = 16_384
+  fileprivate static let fileLimit = 65_536
+
+  /// The bulletins, in the order in which they are to be delivered.
+  package private(set) var bulletins: [CarriedBulletin] = []
+  /// The list of the device, as far as it is known; nil before the device was asked.
+  package var list: BulletinList?
+
+  /// Creates mail of nothing.
+  package init() {}
+
+  /// The least number that the device has of any audience, as far as it is known: a service returns what is newer.
+  package var have: UInt64 { list?.rows.map(\.number).min() ?? 0 }
+
+  /// Replaces the bulletins by those of a service. What exceeds the limits is left out: first those of which the device says that it has
+  /// them or that they are not for it, then the newest.
+  package mutating func replace(by bulletins: [CarriedBulletin]) {
+    let sorted = bulletins.sorted { $0.number < $1.number }
+    var byteCount = 0
+    let kept = (sorted.filter { !isSettled($0) } + sorted.filter { isSettled($0) }).prefix(Self.bulletinLimit)
+    self.bulletins = kept.prefix { bulletin in
+      byteCount += bulletin.bytes.count
+      return byteCount <= Self.byteLimit
+    }.sorted { $0.number < $1.number }
+  }
+
+  /// Whether the device has the bulletin or does not belong to its audience, as far as its list is known.
+  private func isSettled(_ bulletin: CarriedBulletin) -> Bool {
+    guard let list else { return false }
+    return list.number(for: bulletin.audience).map { $0 >= bulletin.number } ?? true
+  }
+
+  /// Returns the first bulletin that the device does not have and can take, of at most `byteLimit` bytes, without those that it
+  /// refused; nil if there is none, or if the
+  /// device's list is not known.
+  package func next(byteLimit: Int, without refused: [CarriedBulletin] = []) -> CarriedBulletin? {
+    guard let list else { return nil }
+    return bulletins.first { bulletin in
+      guard !refused.contains(bulletin), let number = list.number(for: bulletin.audience) else { return false }
+      return bulletin.number > number && bulletin.predecessor <= number && bulletin.bytes.count <= byteLimit
+    }
+  }
+
+  /// Takes note that the device says it has the bulletin. Nothing authenticates that, so that the bulletin is kept.
+  package mutating func note(_ bulletin: CarriedBulletin) {
+    list = list.map { list in
+      BulletinList(
+        list.rows.map { row in
+          row.audience == bulletin.audience
+            ? BulletinList.Row(audience: row.audience, number: max(row.number, bulletin.number)) : row
+        })
+    }
+  }
+
+  /// Drops the bulletins that the device has, and those for audiences that it does not belong to, once it has authenticated the list.
+  package mutating func dropDelivered() {
+    bulletins = bulletins.filter { !isSettled($0) }
+  }
+}
+
+/// A bulletin with what a courier must know, because a sealed one hides it.
+package struct CarriedBulletin: Sendable, Equatable {
+  package let audience: AudienceID
+  package let number: UInt64
+  package let predecessor: UInt64
+  /// The bulletin, at most 3072 bytes.
+  package let bytes: [UInt8]
+
+  package init(audience: AudienceID, number: UInt64, predecessor: UInt64, bytes: [UInt8]) {
+    (self.audience, self.number) = (audience, number)
+    (self.predecessor, self.bytes) = (predecessor, bytes)
+  }
+
+  /// Reads a bulletin; nil if the value is none.
+  package init?(_ value: JSONValue) {
+    guard let audience: AudienceID = value["audience"]?.text.flatMap({ fixedBytes(hexadecimal: $0) }),
+      let number = value["number"]?.number, let predecessor = value["predecessor"]?.number, predecessor < number,
+      let text = value["bulletin"]?.text, let bytes = try? decodePublicPaddedBase64(text),
+      bytes.count <= Bulletin.maximumByteCount
+    else { return nil }
+    self.init(audience: audience, number: number, predecessor: predecessor, bytes: bytes)
+  }
+
+  /// The bulletin as JSON.
+  package var json: JSONValue {
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: bytes.span)
+    return .object([
+      ("audience", .string(hexadecimal(audience))), ("number", .integer(number)),
+      ("predecessor", .integer(predecessor)),
+      ("bulletin", .string(String(decoding: text, as: UTF8.self))),
+    ])
+  }
+}
+
+extension Mail {
+  fileprivate init?(_ bytes: [UInt8]) {
+    guard let value = try? JSONValue(parsing: bytes, byteLimit: Self.fileLimit), value["version"]?.number == 1,
+      let elements = value["bulletins"]?.elements
+    else { return nil }
+    let bulletins = elements.compactMap(CarriedBulletin.init)
+    guard bulletins.count == elements.count, bulletins.count <= Self.bulletinLimit else { return nil }
+    self.bulletins = bulletins
+    guard let rows = value["list"]?.elements else { return }
+    let list = rows.compactMap { row -> BulletinList.Row? in
+      guard let text = row["audience"]?.text, let audience: AudienceID = fixedBytes(hexadecimal: text),
+        let number = row["number"]?.number
+      else { return nil }
+      return BulletinList.Row(audience: audience, number: number)
+    }
+    guard list.count == rows.count, (1...1 + BulletinList.groupLimit).contains(list.count) else { return nil }
+    self.list = BulletinList(list)
+  }
+
+  fileprivate func encoded() -> [UInt8] {
+    let rows = list?.rows.map { row in
+      JSONValue.object([("audience", .string(hexadecimal(row.audience))), ("number", .integer(row.number))])
+    }
+    return JSONValue.object(
+      [("version", .integer(1)), ("bulletins", .array(bulletins.map(\.json)))]
+        + (rows.map { [("list", .array($0))] } ?? [])
+    ).pretty()
+  }
+}
+
+extension EnrolmentFolder {
+  /// Reads the mail for the device. A file that is missing or damaged is no mail: a service gives it again.
+  package func mail() -> Mail {
+    guard let bytes = try? read(Mail.fileName, limit: Mail.fileLimit) else { return Mail() }
+    return Mail(bytes) ?? Mail()
+  }
+
+  /// Replaces the mail for the device.
+  package func write(_ mail: Mail) throws(StateFolderFault) { try write(mail.encoded(), as: Mail.fileName) }
+}

@@ -1,0 +1,218 @@
+import HoldfastCore
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastLinux
+import HoldfastStorage
+
+// The bulletins of one key for one audience are a chain: each is the predecessor of the next, the first one needs none, and a device
+// that has the number of one has everything that it and those before it say. Each change keeps that:
+//
+// - What is new goes to the end.
+// - Old bulletins are merged: the new one begins where the first of them began, and has the number of the last. A device with that
+//   number has the same as before.
+// - When most of what a chain says has expired, a complete set with higher numbers replaces it.
+
+extension FleetSession {
+  /// Signs what is new for an audience, and adds it to the chain.
+  func sign(_ news: BulletinNews, for audience: BulletinAudience) throws(FleetFault) {
+    let chain = BulletinChain(audience: audience, issuer: news.issuer)
+    let (live, expired) = try entryCounts(of: chain)
+    if expired > max(live, BulletinChain.expiredLimit) {
+      try replace(chain, adding: news)
+    } else {
+      try append(news.revoked, generation: news.generation, to: chain, after: try lastNumber(of: chain))
+      try mergeOld(of: chain)
+    }
+  }
+
+  private func entryCounts(of chain: BulletinChain) throws(FleetFault) -> (live: UInt64, expired: UInt64) {
+    let all = try rows("SELECT count(*) FROM bulletin_entries WHERE audience = $1 AND issuer = $2", values: chain.key)
+    let live = try rows(
+      "SELECT count(*) FROM bulletin_entries WHERE audience = $1 AND issuer = $2 AND until > $3",
+      values: chain.key + [.unsigned(now)])
+    guard let all = all.first, let live = live.first else { throw .corrupt }
+    return try decoding { () throws(SQLFault) in
+      (try live.unsigned(0), try all.unsigned(0) - live.unsigned(0))
+    }
+  }
+
+  private func lastNumber(of chain: BulletinChain) throws(FleetFault) -> UInt64 {
+    try number(
+      "SELECT coalesce(max(number), 0) FROM bulletins WHERE audience = $1 AND issuer = $2", chain.key[0], chain.key[1])
+  }
+
+  /// Replaces a chain by a complete set of what still matters.
+  private func replace(_ chain: BulletinChain, adding news: BulletinNews) throws(FleetFault) {
+    var revoked = news.revoked
+    for row in try rows(
+      "SELECT token, until FROM bulletin_entries WHERE audience = $1 AND issuer = $2 AND until > $3",
+      values: chain.key + [.unsigned(now)])
+    {
+      revoked.append(try ListedToken(row, in: self))
+    }
+    let said = try rows(
+      "SELECT max(generation) FROM bulletins WHERE audience = $1 AND issuer = $2", values: chain.key)
+    let before = try said.first.map { (row) throws(FleetFault) in
+      try decoding { () throws(SQLFault) in try row.optionalUnsigned(0) }
+    }
+    let last = try lastNumber(of: chain)
+    _ = try rows("DELETE FROM bulletins WHERE audience = $1 AND issuer = $2", values: chain.key)
+    _ = try rows("DELETE FROM bulletin_entries WHERE audience = $1 AND issuer = $2", values: chain.key)
+    try append(revoked, generation: news.generation ?? before ?? nil, to: chain, after: 0, above: last)
+  }
+
+  /// Signs bulletins of at most 120 revoked tokens each, and adds them to a chain.
+  ///
+  /// - Parameters:
+  ///   - predecessor: The number of the bulletin before them; 0 if they need none.
+  ///   - least: A number that theirs exceed.
+  private func append(
+    _ revoked: [ListedToken], generation: UInt64?, to chain: BulletinChain, after predecessor: UInt64,
+    above least: UInt64 = 0
+  ) throws(FleetFault) {
+    var rest = revoked.sorted { $0.id.bytes.precedes($1.id.bytes) }[...]
+    var predecessor = predecessor
+    // Numbers are those of the audience, so that keys do not share one.
+    let used = try number(
+      "SELECT coalesce(max(number), 0) FROM bulletins WHERE audience = $1", chain.audience.key)
+    var last = max(used, least)
+    repeat {
+      var part = ChainPart()
+      part.revoked = Array(rest.prefix(BulletinClaims.revokedLimit))
+      rest = rest.dropFirst(part.revoked.count)
+      if rest.isEmpty { part.generation = generation }
+      part.stamp = BulletinStamp(
+        after: last, isComplete: true, milliseconds: now * 1000, audience: chain.audience.id
+      ).following(predecessor)
+      try insert(part, into: chain)
+      (predecessor, last) = (part.stamp.number, part.stamp.number)
+      for token in part.revoked {
+        try send(
+          "INSERT INTO bulletin_entries (audience, token, issuer, number, until) VALUES ($1, $2, $3, $4, $5)",
+          chain.key[0], .copying(token.id.bytes), chain.key[1], .unsigned(last), .unsigned(token.until))
+      }
+    } while !rest.isEmpty
+  }
+
+  /// Signs a bulletin, and records it.
+  private func insert(_ part: ChainPart, into chain: BulletinChain) throws(FleetFault) {
+    try run(
+      """
+      INSERT INTO bulletins (audience, number, issuer, predecessor, issued, entries, generation, bytes)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      """,
+      chain.key[0], .unsigned(part.stamp.number), chain.key[1], .unsigned(part.stamp.predecessor),
+      .unsigned(part.stamp.issuedAt), .unsigned(UInt64(part.revoked.count)), .optional(part.generation),
+      .bytes(try part.signed(by: chain.issuer)))
+  }
+
+  /// Merges the bulletins of a chain before its newest ones, if about half as many could say the same.
+  private func mergeOld(of chain: BulletinChain) throws(FleetFault) {
+    let (live, expired) = try entryCounts(of: chain)
+    let old = try rows(
+      "SELECT number, issued, generation FROM bulletins WHERE audience = $1 AND issuer = $2 ORDER BY number",
+      values: chain.key
+    ).dropLast(BulletinChain.newestCount)
+    let needed = Int(live + expired) / BulletinClaims.revokedLimit + 1
+    guard old.count >= BulletinChain.newestCount, old.count >= 2 * needed else { return }
+    var entries: [UInt64: [ListedToken]] = [:]
+    for row in try rows(
+      "SELECT token, until, number FROM bulletin_entries WHERE audience = $1 AND issuer = $2", values: chain.key)
+    {
+      let number = try decoding { () throws(SQLFault) in try row.unsigned(2) }
+      entries[number, default: []].append(try ListedToken(row, in: self))
+    }
+    var parts: [ChainPart] = []
+    for row in old {
+      let (number, issued, generation) = try decoding { () throws(SQLFault) in
+        (try row.unsigned(0), try row.unsigned(1), try row.optionalUnsigned(2))
+      }
+      let next = ChainPart(
+        stamp: BulletinStamp(number: number, predecessor: 0, issuedAt: issued, audience: chain.audience.id),
+        revoked: entries[number] ?? [], generation: generation)
+      if let merged = parts.last?.merged(with: next) {
+        parts[parts.count - 1] = merged
+      } else {
+        parts.append(next)
+      }
+    }
+    try replaceOld(of: chain, by: parts)
+  }
+
+  private func replaceOld(of chain: BulletinChain, by parts: [ChainPart]) throws(FleetFault) {
+    guard let last = parts.last?.stamp.number else { return }
+    _ = try rows(
+      "DELETE FROM bulletins WHERE audience = $1 AND issuer = $2 AND number <= $3",
+      values: chain.key + [.unsigned(last)])
+    var predecessor: UInt64 = 0
+    for part in parts {
+      var part = part
+      part.stamp = part.stamp.following(predecessor)
+      try insert(part, into: chain)
+      let range = chain.key + [.unsigned(predecessor), .unsigned(part.stamp.number)]
+      _ = try rows(
+        """
+        DELETE FROM bulletin_entries WHERE audience = $1 AND issuer = $2 AND number > $3 AND number <= $4 AND until <= $5
+        """, values: range + [.unsigned(part.stamp.issuedAt)])
+      _ = try rows(
+        "UPDATE bulletin_entries SET number = $4 WHERE audience = $1 AND issuer = $2 AND number > $3 AND number <= $4",
+        values: range)
+      predecessor = part.stamp.number
+    }
+  }
+}
+
+/// The bulletins of one key for one audience.
+private struct BulletinChain {
+  let audience: BulletinAudience
+  let issuer: FleetKeys.Issuer
+  /// The values of the columns `audience` and `issuer`.
+  let key: [Value]
+
+  /// The number of bulletins at the end that are never merged: couriers that come often need only these.
+  static let newestCount = 16
+  /// The number of expired revocations with which a chain is left as it is.
+  static let expiredLimit: UInt64 = 240
+
+  init(audience: BulletinAudience, issuer: FleetKeys.Issuer) {
+    (self.audience, self.issuer, key) = (audience, issuer, [audience.key, .copying(issuer.id.bytes)])
+  }
+}
+
+/// A bulletin of a chain before it is signed.
+private struct ChainPart {
+  var stamp = BulletinStamp(number: 0, predecessor: 0, issuedAt: 0, audience: AudienceID())
+  var revoked: [ListedToken] = []
+  var generation: UInt64?
+
+  /// Returns a bulletin with the number and the time of the next one that says what both say; nil if it is too much for one.
+  func merged(with next: ChainPart) -> ChainPart? {
+    var merged = next
+    // The time of the next one excludes what has expired by then.
+    merged.revoked += revoked.filter { $0.until > next.stamp.issuedAt }
+    merged.generation = [generation, next.generation].compactMap(\.self).max()
+    return merged.revoked.count <= BulletinClaims.revokedLimit ? merged : nil
+  }
+
+  /// Signs the bulletin.
+  func signed(by issuer: FleetKeys.Issuer) throws(FleetFault) -> [UInt8] {
+    var contents = BulletinContents()
+    contents.generation = generation
+    for token in revoked { contents.revoked[token.id] = token.until }
+    var (key, random) = (issuer.key, SystemRandom())
+    do throws(CryptographyFailure) {
+      let writer = try BulletinWriter(of: issuer.key.publicPoint)
+      do throws(BulletinFault) { return try writer.write(contents, stamp, key: &key, random: &random) } catch {
+        throw CryptographyFailure()
+      }
+    } catch { throw .cryptography }
+  }
+}
+
+extension BulletinStamp {
+  /// Returns the stamp with another predecessor.
+  fileprivate func following(_ predecessor: UInt64) -> BulletinStamp {
+    BulletinStamp(number: number, predecessor: predecessor, issuedAt: issuedAt, audience: audience)
+  }
+}

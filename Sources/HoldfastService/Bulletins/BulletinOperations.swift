@@ -1,0 +1,67 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastStorage
+
+extension AdministrationOperation {
+  /// The operations that show bulletins, and who knows what.
+  static let bulletins: [AdministrationOperation] = [
+    AdministrationOperation(
+      "listBulletins", .get, "/bulletins", .read,
+      "Lists the bulletins, the newest first: all, those for a device, or those that revoke a prover or a token.",
+      query: paging + [
+        Schema.Property("device", .hexadecimal(digitCount: 32), "Only bulletins for this device and its groups."),
+        Schema.Property("prover", .hexadecimal(digitCount: 32), "Only bulletins that revoke a token of this prover."),
+        Schema.Property("token", .hexadecimal(digitCount: 32), "Only bulletins that revoke this token."),
+      ], answer: page(bulletin)
+    ) { (fleet, request) throws(AdministrationFault) in
+      let filters: [(String, StaticString)] = [
+        ("device", BulletinListing.ofDevice), ("prover", BulletinListing.ofProver), ("token", BulletinListing.ofToken),
+      ]
+      let used = filters.filter { request.query.member($0.0) != nil }
+      guard used.count < 2 else { throw .conflict(.severalFilters) }
+      let text = used.first.flatMap { request.query.member($0.0)?.value.text }
+      return try fleet.bulletinPage(
+        used.first?.1 ?? BulletinListing.all, filter: text.map { [.bytes(bytes(hexadecimal: $0) ?? [])] } ?? [],
+        after: request.query.member("after")?.value.text, limit: request.query.member("limit")?.value.number ?? 100)
+    },
+    AdministrationOperation(
+      "listDeliveries", .get, "/deliveries", .read,
+      "Lists the devices with the newest bulletin for each of their audiences, and what their audit logs say they have taken.",
+      query: paging, answer: page(delivery)
+    ) { (fleet, request) throws(AdministrationFault) in
+      try fleet.deliveryPage(
+        after: request.query.member("after")?.value.text, limit: request.query.member("limit")?.value.number ?? 100)
+    },
+  ]
+
+  private static func page(_ record: Schema) -> Schema {
+    .object([
+      Schema.Property("items", .array(record, count: 0...Int(Fleet.pageLimit)), required: true, "The records."),
+      Schema.Property(
+        "next", .nullable(.text(1...128)), required: true, "The parameter after for the next page; null at the end."),
+    ])
+  }
+
+  private static let bulletin = Schema.named(
+    "Bulletin",
+    .object([
+      Schema.Property("number", .anyInteger, required: true, "Its number."),
+      Schema.Property("audience", .hexadecimal(digitCount: 32), required: true, "The id of the device or the group."),
+      Schema.Property("for", .text(0...64), required: true, "The label of the device, or the name of the group."),
+      Schema.Property("issued", .time, required: true, "Its time."),
+      Schema.Property("predecessor", .anyInteger, required: true, "The number of the bulletin before it, or 0."),
+      Schema.Property("revocations", .anyInteger, required: true, "The number of tokens that it revokes."),
+      Schema.Property("generation", .nullable(.anyInteger), required: true, "The generation to which it raises."),
+      Schema.Property("signer", .hexadecimal(digitCount: 16), required: true, "The key that signed it."),
+    ]))
+
+  private static let delivery = Schema.named(
+    "Delivery",
+    .object([
+      Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device."),
+      Schema.Property(
+        "newest", .map(.text(0...128)), required: true, "The newest bulletin for the device and for each group."),
+      Schema.Property(
+        "taken", .map(.text(0...128)), required: true, "What the device has taken, as far as it is known."),
+    ]))
+}

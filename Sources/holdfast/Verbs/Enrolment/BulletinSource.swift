@@ -1,0 +1,71 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastOnline
+import HoldfastProver
+
+/// A service whose bulletins a prover takes along for the devices that it visits.
+enum BulletinSource {
+  /// A service in a folder.
+  case folder(String)
+  /// Online services, and the seconds to wait for them.
+  case online(OnlineServices, timeoutSeconds: UInt64)
+
+  /// The most answers that are read to find bulletins that a device does not have.
+  private static let answerLimit = 64
+
+  /// Fetches bulletins that a device does not have, and keeps them in place of earlier ones.
+  ///
+  /// - Parameter state: The state folder.
+  /// - Returns: The number of bulletins that are kept.
+  func fetch(for device: DeviceID, state: String) throws(Failure) -> Int {
+    let list = try reading(state) { (prover) throws(ProverError) in try prover.bulletinList(of: device) }
+    let bulletins: [CarriedBulletin]
+    switch self {
+    case .folder(let path): bulletins = try Self.issued(for: device, in: path).filter { $0.isMissing(in: list) }
+    case .online(let services, let seconds):
+      bulletins = try Self.answers(of: services, seconds, for: device, list, state: state)
+    }
+    return try writing(state) { (prover) throws(ProverError) in try prover.store(bulletins, for: device) }
+  }
+
+  private static func issued(for device: DeviceID, in path: String) throws(Failure) -> [CarriedBulletin] {
+    let issued = try serving(path) { () throws(ServiceFolderFault) in try ServiceFolder(path: path).issuedBaselines() }
+    do throws(ServiceLedgerFault) {
+      return try issued.bulletins(for: device).map { bulletin in
+        CarriedBulletin(
+          audience: bulletin.stamp.audience, number: bulletin.stamp.number, predecessor: bulletin.stamp.predecessor,
+          bytes: bulletin.bytes)
+      }
+    } catch { throw Failure(error, folder: path) }
+  }
+
+  /// Reads answers until one has a bulletin that the device does not have: an answer has what is above one number, but the device has a
+  /// number for each of its audiences.
+  private static func answers(
+    of services: OnlineServices, _ seconds: UInt64, for device: DeviceID, _ list: BulletinList?, state: String
+  ) throws(Failure) -> [CarriedBulletin] {
+    var have = list?.rows.map(\.number).min() ?? 0
+    for _ in 0..<answerLimit {
+      let answer = try services.ask(
+        .bulletins, values: [hexadecimal(device), String(have)], timeoutSeconds: seconds, state: state)
+      let elements = answer["bulletins"]?.elements ?? [.null]
+      let bulletins = elements.compactMap(CarriedBulletin.init)
+      guard bulletins.count == elements.count else {
+        throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil)
+      }
+      let missing = bulletins.filter { $0.isMissing(in: list) }
+      guard missing.isEmpty, let last = bulletins.map(\.number).max(), last > have else { return missing }
+      have = last
+    }
+    return []
+  }
+}
+
+extension CarriedBulletin {
+  /// Whether a device with the list may need the bulletin.
+  fileprivate func isMissing(in list: BulletinList?) -> Bool {
+    guard let list else { return true }
+    return list.number(for: audience).map { number > $0 } ?? false
+  }
+}

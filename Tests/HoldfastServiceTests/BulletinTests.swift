@@ -1,0 +1,354 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastService
+import TestSupport
+import Testing
+
+@Suite struct BulletinTests {
+  @Test(arguments: TestedDatabase.installed)
+  func `a bulletin says what changed since the one before, at most once a minute`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    let tokens = try (1...3).map { salt in try test.issuedToken(TestApp(salt: salt)) }
+    #expect(try test.bulletins().isEmpty)
+    try test.revoke(tokens[0])
+    let first = try #require(try test.bulletins().only)
+    #expect(first.stamp.number == TestFleet.now * 1000 && first.stamp.predecessor == 0)
+    #expect(try first.says().revoked == [tokens[0]: TestFleet.now + 90 * 86_400])
+    try test.revoke(tokens[1])
+    test.wait(seconds: 59)
+    #expect(try test.bulletins() == [first])
+    try test.revoke(tokens[2])
+    test.wait(seconds: 1)
+    let second = try #require(try test.bulletins(above: first.stamp.number).only)
+    #expect(second.stamp.number == (TestFleet.now + 60) * 1000 && second.stamp.predecessor == first.stamp.number)
+    #expect(try Set(second.says().revoked.keys) == [tokens[1], tokens[2]])
+    test.wait(seconds: 600)
+    #expect(try test.bulletins() == [first, second])
+    #expect(try test.bulletins(above: second.stamp.number).isEmpty)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `a revoked prover is revoked by its tokens, and a token that has expired is not named`(
+    database: TestedDatabase
+  ) throws {
+    var policy = ServicePolicy()
+    policy.tokenSeconds = 1000
+    let test = try TestFleet(database, policy: policy)
+    let early = try test.issuedToken(TestApp(salt: 1))
+    test.wait(seconds: 200)
+    let others = try (2...3).map { salt in
+      try test.issuedToken(TestApp(salt: salt, host: 2, created: TestFleet.now + 200))
+    }
+    try test.revoke(early)
+    let prover = try #require(
+      try test.list("listTokens").first { $0["id"]?.text == hexadecimal(others[0]) }?["prover"]?.text)
+    _ = try test.perform("revokeProver", key: prover, body: .object([("reason", .string("stolen"))]))
+    test.wait(seconds: 800)
+    #expect(try Set(#require(try test.bulletins().only).says().revoked.keys) == Set(others))
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `a device that is not registered has no bulletins, and a higher generation is in the device's own`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let other = try TestFleet.device(2)
+    #expect(try test.bulletins(for: other).isEmpty)
+    _ = try test.issuedToken(TestApp(salt: 1))
+    // A revoked device has a higher generation, which excludes its tokens, so that none is listed.
+    try test.fleet.revoke(device: test.device.deviceID, reason: "broken", by: test.owner)
+    let own = try #require(try test.bulletins().only)
+    #expect(try own.says().generation == 2 && own.says().revoked.isEmpty)
+    #expect(own.stamp.audience == AudienceID(test.device.deviceID.bytes))
+    #expect(try test.bulletins(for: other).isEmpty)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `what is too long for one bulletin goes in parts, of which an answer has the oldest`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let tokens = try (0...249).map { salt in try test.issuedToken(TestApp(salt: salt)) }
+    for token in tokens { try test.revoke(token) }
+    let parts = try test.bulletins()
+    #expect(try parts.map { try $0.says().revoked.count } == [120, 120, 10])
+    #expect(parts.map(\.stamp.predecessor) == [0, parts[0].stamp.number, parts[1].stamp.number])
+    #expect(try Set(parts.flatMap { try $0.says().revoked.keys }) == Set(tokens))
+    #expect(try test.bulletins(above: parts[0].stamp.number) == Array(parts[1...]))
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `revocations for a device with groups are in its first group's bulletins, and again after a change of groups`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let other = try TestFleet.device(2)
+    try test.fleet.register(other, label: nil, by: test.owner)
+    try test.setGroups(["north", "doors"])
+    try test.setGroups(["doors", "north"], of: other)
+    let (token, later) = (try test.issuedToken(TestApp(salt: 1)), try test.issuedToken(TestApp(salt: 2)))
+    try test.revoke(token)
+    let bulletin = try #require(try test.bulletins().only)
+    #expect(bulletin.stamp.audience != AudienceID(test.device.deviceID.bytes))
+    #expect(try Set(bulletin.says().revoked.keys) == [token])
+    #expect(try test.bulletins(for: other) == [bulletin])
+    try test.setGroups([])
+    test.wait(seconds: 60)
+    try test.revoke(later)
+    let own = try #require(try test.bulletins().only)
+    #expect(own.stamp.audience == AudienceID(test.device.deviceID.bytes))
+    #expect(try Set(own.says().revoked.keys) == [token, later])
+    #expect(try test.bulletins(for: other) == [bulletin])
+    #expect(throws: AdministrationFault.self) { try test.setGroups(["a", "a"]) }
+    #expect(throws: AdministrationFault.self) { try test.setGroups((0..<9).map { "group \($0)" }) }
+    #expect(throws: AdministrationFault.notFound) {
+      try test.fleet.set(DeliveryChange(), of: TestFleet.device(3).deviceID, by: test.owner)
+    }
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `revocations beyond a device's capacity raise its generation instead, again and again`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    try test.setGroups([], capacity: 2)
+    var device = TakingDevice(capacity: 2)
+    for round: UInt64 in 1...3 {
+      let salts = (UInt8(round * 10)...UInt8(round * 10 + 2))
+      let tokens = try salts.map { salt in
+        try test.issuedToken(TestApp(salt: salt, created: TestFleet.now + (round - 1) * 240))
+      }
+      for (index, token) in tokens.enumerated() {
+        try test.revoke(token)
+        try device.visit(test)
+        #expect(try device.refuses(token, in: test), "round \(round), token \(index)")
+        test.wait(seconds: 60)
+      }
+      try device.visit(test)
+      for token in tokens { #expect(try device.refuses(token, in: test), "round \(round)") }
+      test.clock.seconds = TestFleet.now + round * 240
+    }
+    #expect(device.revoked.count <= 2 && device.generation >= 2)
+    let record = try test.perform("showDevice", key: hexadecimal(test.device.deviceID))
+    #expect(record["generation"]?.number == device.generation && record["revocation_capacity"]?.number == 2)
+    #expect(try test.list("listChanges").contains { $0["action"]?.text == "device.generation" })
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `a device that a group's revocations fill still learns of its own`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    let small = try TestFleet.device(2)
+    try test.fleet.register(small, label: nil, by: test.owner)
+    try test.setGroups(["north"])
+    try test.setGroups(["north"], of: small, capacity: 1)
+    for salt: UInt8 in 1...3 { try test.revoke(test.issuedToken(TestApp(salt: salt))) }
+    // The group's bulletin is older than the device's own, and a prover begins with the oldest.
+    #expect(try test.bulletins().count == 1)
+    test.wait(seconds: 1)
+    let code = try test.invite(to: small)
+    let issued = try #require(
+      try test.enrol(TestApp(salt: 9, created: TestFleet.now + 1), for: small, invitation: code).token)
+    let id: TokenID? = issued.claims["token_id"]?.text.flatMap { HoldfastFormats.fixedBytes(hexadecimal: $0) }
+    let token = try #require(id)
+    try test.revoke(token)
+    var device = TakingDevice(capacity: 1, id: small.deviceID)
+    try device.visit(test)
+    #expect(try device.refuses(token, in: test))
+    #expect(device.revoked.isEmpty && device.generation == 2)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `old bulletins are merged, and a device learns everything wherever it begins`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    let tokens = try (0..<60).map { salt in try test.issuedToken(TestApp(salt: salt)) }
+    // Device n visits first after n revocations, and then after all.
+    var devices = [0, 1, 7, 20, 33, 50, 60].map { (first: $0, device: TakingDevice(capacity: 100)) }
+    for (index, token) in tokens.enumerated() {
+      for at in devices.indices where devices[at].first == index { try devices[at].device.visit(test) }
+      try test.revoke(token)
+      test.wait(seconds: 60)
+      _ = try test.bulletins()
+    }
+    for at in devices.indices {
+      try devices[at].device.visit(test)
+      #expect(Set(devices[at].device.revoked.keys) == Set(tokens), "\(devices[at].first)")
+    }
+    var device = TakingDevice(capacity: 100)
+    try device.visit(test)
+    #expect(device.takenCount < 40)
+    #expect(try test.bulletins()[0].says().revoked.count > 10)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `once most of what a chain says has expired, a complete set replaces it`(database: TestedDatabase) throws {
+    var policy = ServicePolicy()
+    policy.tokenSeconds = 1000
+    let test = try TestFleet(database, policy: policy)
+    var device = TakingDevice(capacity: 1000)
+    let old = try (0...244).map { salt in try test.issuedToken(TestApp(salt: salt)) }
+    for token in old { try test.revoke(token) }
+    try device.visit(test)
+    #expect(device.revoked.count == 245)
+    test.wait(seconds: 950)
+    #expect(try test.fleet.raiseGeneration(of: test.device.deviceID, by: test.owner) == 2)
+    let kept = try test.issuedToken(TestApp(salt: 250, created: TestFleet.now + 950))
+    try test.revoke(kept)
+    try device.visit(test)
+    test.wait(seconds: 100)
+    let token = try test.issuedToken(TestApp(salt: 251, created: TestFleet.now + 1050))
+    try test.revoke(token)
+    let complete = try #require(try test.bulletins().only)
+    #expect(complete.stamp.predecessor == 0 && complete.stamp.number == (TestFleet.now + 1050) * 1000)
+    #expect(try Set(complete.says().revoked.keys) == [kept, token] && complete.says().generation == 2)
+    try device.visit(test)
+    #expect(device.revoked[token] != nil && device.revoked[kept] != nil)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `instances at once sign one bulletin`(database: TestedDatabase) async throws {
+    let test = try TestFleet(database)
+    let fleets = try (0..<4).map { _ in try test.instance() }
+    let device = test.device.deviceID
+    var seen: Set<UInt64> = []
+    for salt: UInt8 in 1...5 {
+      try test.revoke(test.issuedToken(TestApp(salt: salt, created: test.clock.seconds ?? 0)))
+      let answers = try await withThrowingTaskGroup(of: [IssuedBulletin].self) { group in
+        for fleet in fleets { group.addTask { try fleet.bulletins(for: device, above: 0) } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(answers.allSatisfy { $0 == answers[0] })
+      #expect(Set(answers[0].map(\.stamp.predecessor)).count == Int(salt))
+      seen.formUnion(answers.joined().map(\.stamp.number))
+      #expect(seen.count == Int(salt))
+      test.wait(seconds: 60)
+    }
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `a restored service does not go back, and excludes what it forgot`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    let tokens = try (1...2).map { salt in try test.issuedToken(TestApp(salt: salt)) }
+    var device = TakingDevice(capacity: 100)
+    try test.revoke(tokens[0])
+    try device.visit(test)
+    let backup = try Backup(of: test.fleet)
+    // All this is lost.
+    test.wait(seconds: 60)
+    try test.revoke(tokens[1])
+    let lost = try test.issuedToken(TestApp(salt: 3))
+    try device.visit(test)
+    let last = try #require(try test.bulletins().last)
+    test.wait(seconds: 60)
+    let folder = try TemporaryFolder()
+    let location = try database.newLocation(in: folder)
+    try backup.restore(into: location, isComplete: false, clock: test.clock)
+    let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+    let next = try #require(try fleet.bulletins(for: test.device.deviceID, above: last.stamp.number).only)
+    #expect(next.stamp.number > last.stamp.number && next.stamp.predecessor < last.stamp.number)
+    #expect(try next.says().generation ?? 0 > 1 << 20)
+    device.take(next)
+    #expect(try device.refuses(lost, in: test) && device.revoked[tokens[1]] != nil)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `a token is revoked under the key that signed it`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    let first = try test.issuedToken(TestApp(salt: 1))
+    let old = try #require(try test.fleet.issuerKeys().first).id
+    let new = try test.fleet.rotateIssuerKey(active: TestFleet.now + 60, by: test.owner)
+    test.wait(seconds: 60)
+    let second = try test.issuedToken(TestApp(salt: 2, created: TestFleet.now + 60))
+    for token in [first, second] { try test.revoke(token) }
+    let said = try test.bulletins().map { try $0.says() }
+    #expect(said.first { $0.issuer == old }?.revoked.keys.contains(first) == true)
+    #expect(said.first { $0.issuer == new }?.revoked.keys.contains(second) == true)
+    #expect(said.count == 2)
+  }
+}
+
+/// What a bulletin says.
+private struct Said {
+  let issuer: KeyID
+  var revoked: [TokenID: UInt64] = [:]
+  let generation: UInt64?
+  let issuedAt: UInt64
+}
+
+extension IssuedBulletin {
+  /// Decodes the bulletin, and checks that its stamp is what it says.
+  fileprivate func says() throws -> Said {
+    let bulletin = try Bulletin(bytes.span)
+    let stamp = BulletinStamp(
+      number: bulletin.claims.number, predecessor: bulletin.claims.predecessor, issuedAt: bulletin.claims.issuedAt,
+      audience: bulletin.claims.audience)
+    #expect(stamp == self.stamp)
+    var said = Said(
+      issuer: bulletin.issuer, generation: bulletin.claims.generation, issuedAt: bulletin.claims.issuedAt)
+    bulletin.claims.revoked.forEach { said.revoked[$0.tokenID] = $0.until }
+    return said
+  }
+}
+
+/// A device that takes bulletins by the rules of docs/couriers.md, and gets them as a prover fetches and delivers them.
+private struct TakingDevice {
+  let capacity: Int
+  var id: DeviceID?
+  var numbers: [AudienceID: UInt64] = [:]
+  var revoked: [TokenID: UInt64] = [:]
+  var generation: UInt64 = 1
+  var takenCount = 0
+
+  init(capacity: Int, id: DeviceID? = nil) { (self.capacity, self.id) = (capacity, id) }
+
+  mutating func visit(_ test: TestFleet) throws {
+    var have: UInt64 = 0
+    while true {
+      let bulletins = try test.fleet.bulletins(for: id ?? test.device.deviceID, above: have)
+      #expect(bulletins.count <= 16 && bulletins.map(\.bytes.count).reduce(0, +) <= 16_384)
+      guard let last = bulletins.last else { return }
+      // A prover ends its visit when the device has no room.
+      for bulletin in bulletins { guard take(bulletin) else { return } }
+      have = last.stamp.number
+    }
+  }
+
+  /// Takes a bulletin if it can, and returns whether it has room.
+  @discardableResult
+  mutating func take(_ bulletin: IssuedBulletin) -> Bool {
+    let number = numbers[bulletin.stamp.audience] ?? 0
+    guard bulletin.stamp.number > number, bulletin.stamp.predecessor <= number, let said = try? bulletin.says() else {
+      return true
+    }
+    let merged = revoked.filter { $0.value > said.issuedAt }.merging(said.revoked) { $1 }
+    guard merged.count <= capacity else { return false }
+    (revoked, numbers[bulletin.stamp.audience]) = (merged, bulletin.stamp.number)
+    generation = max(generation, said.generation ?? 0)
+    takenCount += 1
+    return true
+  }
+
+  func refuses(_ token: TokenID, in test: TestFleet) throws -> Bool {
+    let record = try test.perform("showToken", key: hexadecimal(token))
+    return revoked[token] != nil || record["generation"]?.number ?? 0 < generation
+  }
+}
+
+extension TestFleet {
+  fileprivate func bulletins(for device: DeviceDescriptor? = nil, above have: UInt64 = 0) throws -> [IssuedBulletin] {
+    try fleet.bulletins(for: (device ?? self.device).deviceID, above: have)
+  }
+
+  fileprivate func revoke(_ token: TokenID) throws { try fleet.revoke(token: token, reason: "lost", by: owner) }
+
+  fileprivate func setGroups(_ names: [String], of device: DeviceDescriptor? = nil, capacity: UInt64? = nil) throws {
+    var members: [(String, JSONValue)] = [("groups", .array(names.map { .string($0) }))]
+    if let capacity { members.append(("revocation_capacity", .integer(capacity))) }
+    _ = try perform("setGroups", key: hexadecimal((device ?? self.device).deviceID), body: .object(members))
+  }
+}
+
+extension Array {
+  /// The only element; nil if there is none, or another.
+  fileprivate var only: Element? { count == 1 ? self[0] : nil }
+}
