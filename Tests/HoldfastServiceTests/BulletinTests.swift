@@ -100,7 +100,6 @@ import Testing
     #expect(own.stamp.audience == AudienceID(test.device.deviceID.bytes))
     #expect(try Set(own.says().revoked.keys) == [token, later])
     #expect(try test.bulletins(for: other) == [bulletin])
-    #expect(throws: AdministrationFault.self) { try test.setGroups(["a", "a"]) }
     #expect(throws: AdministrationFault.self) { try test.setGroups((0..<9).map { "group \($0)" }) }
     #expect(throws: AdministrationFault.notFound) {
       try test.fleet.set(DeliveryChange(), of: TestFleet.device(3).deviceID, by: test.owner)

@@ -163,3 +163,14 @@ def compatibility_status(device, grant):
     message = cbor.encode([12, nonce, grant.encoding, grant.token, *proofs, "unlock"])
     with (prover := device.connect()).connection:
         return session.NAMES[session.parse_message_3(prover.exchange(message))["status"]]
+
+
+def revocation(grant, until=None):
+    """The entry of a token that is revoked."""
+    return [grant.claims["tokenId"], until or grant.claims["expires"]]
+
+
+def introduction(issuer, start=None, end=None):
+    """The entry of a key that is introduced, from some seconds ago for an hour unless told otherwise."""
+    now, point = int(time.time()), issuer.key.point
+    return [point[1:33], point[33:], start or now - 10, end or now + 3600]

@@ -14,8 +14,10 @@ public struct Bulletin: ~Escapable {
 
   /// Decodes a signed bulletin, which is not encrypted.
   ///
-  /// - Parameter device: the device that the bytes were encrypted to; nil if they were not. Only a bulletin that was, and is for that
-  ///   device, may name users.
+  /// - Parameters:
+  ///   - bytes: the bulletin.
+  ///   - device: the device that the bytes were encrypted to; nil if they were not. Only a bulletin that was, and is for that
+  ///     device, may name users.
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` above 3072 bytes.
   @_lifetime(copy bytes)
   public init(_ bytes: Span<UInt8>, sealedTo device: DeviceID? = nil) throws(EncodingFault) {
@@ -101,7 +103,9 @@ public struct BulletinTerms: Sendable {
 
 /// Returns the id of a group of devices: the first 16 bytes of SHA-256("holdfast/1 group" ‖ 0x00 ‖ name).
 ///
-/// - Parameter name: the name of the group, 1 to 32 bytes.
+/// - Parameters:
+///   - name: the name of the group, 1 to 32 bytes.
+///   - cryptography: an implementation of the primitives.
 public func audience<Crypto: Cryptography & ~Copyable>(
   ofGroup name: BoundedText<32>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> AudienceID {

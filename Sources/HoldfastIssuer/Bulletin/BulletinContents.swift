@@ -124,6 +124,7 @@ public struct BulletinStamp: Sendable, Equatable {
   ///   - last: the number of the last bulletin for the audience; 0 if there was none.
   ///   - isComplete: whether the bulletin needs none before it.
   ///   - milliseconds: the time, in milliseconds since 1970.
+  ///   - audience: the device or the group.
   public init(after last: UInt64, isComplete: Bool, milliseconds: UInt64, audience: AudienceID) {
     number = max(milliseconds, last + 1)
     predecessor = isComplete ? 0 : last

@@ -20,11 +20,14 @@ public struct BulletinWriter: Sendable {
   /// Writes the bulletins that say everything in `contents`, each the predecessor of the next.
   ///
   /// - Parameters:
+  ///   - contents: what they say.
+  ///   - audience: the device or the group that they are for.
   ///   - last: the number of the last bulletin for the audience; 0 if there was none.
   ///   - isComplete: whether the first one needs none before it.
   ///   - milliseconds: the time, in milliseconds since 1970.
   ///   - device: the device to seal them to; nil if anyone may read them. Users can only be named to a device.
   ///   - key: the key that the writer was created for.
+  ///   - random: the source of random bytes for sealing.
   /// - Throws: as ``write(_:_:sealedTo:key:random:)``.
   public func write<Key: SigningKey & ~Copyable, Random: RandomSource & ~Copyable>(
     all contents: BulletinContents, for audience: AudienceID, after last: UInt64, isComplete: Bool,

@@ -18,8 +18,10 @@ extension Prover {
 
   /// Keeps bulletins for a device, in place of earlier ones. Proofs deliver them, the oldest first.
   ///
-  /// - Parameter answer: the answer of a service to `GET /v1/bulletins`, at most 64 KiB. Of more than 16 bulletins or 16 KiB of them, the
-  ///   newest are left out.
+  /// - Parameters:
+  ///   - answer: the answer of a service to `GET /v1/bulletins`, at most 64 KiB. Of more than 16 bulletins or 16 KiB of them, the
+  ///     newest are left out.
+  ///   - device: the device, which is enrolled.
   /// - Returns: the number of bulletins that are kept.
   /// - Throws: `state` as above; `malformedMail` if it is no such answer.
   @discardableResult

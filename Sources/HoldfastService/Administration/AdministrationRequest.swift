@@ -140,10 +140,8 @@ extension AdministrationRequest {
     change.groups = []
     for name in names {
       guard let group = name.text.flatMap({ BoundedText<32>($0) }) else { throw .conflict(.tooLong) }
-      guard change.groups?.contains(group) == false else {
-        throw .mistake(JSONMistake(at: [.member("groups")], expected: .form("different names")))
-      }
-      change.groups?.append(group)
+      // A name that is given twice counts once.
+      if change.groups?.contains(group) == false { change.groups?.append(group) }
     }
     return change
   }

@@ -109,7 +109,7 @@ struct PostgreSQLConnectionTests {
         try database.transaction { session throws(SQLFault) in
           runCount += 1
           let process = try session.row("SELECT pg_backend_pid()")?.integer(0) ?? 0
-          try session.run("SELECT set_config('idle_in_transaction_session_timeout', '1ms', TRUE)")
+          try session.run("SELECT set_config('idle_in_transaction_session_timeout', '50ms', TRUE)")
           do {
             try server.wait(until: "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = \(process)")
           } catch { Issue.record(error) }
