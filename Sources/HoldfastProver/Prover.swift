@@ -149,7 +149,7 @@ public struct ProofOptions: Sendable {
   public var timeoutMilliseconds: Int
   /// A way to end the proof from another thread.
   public var cancellation: Cancellation?
-  /// What may be spent on bulletins for the device, once it has accepted the command. Over a channel, nothing is spent.
+  /// The budget for delivering bulletins to the device, once it has accepted the command. Over a channel, none are delivered.
   public var courier = CourierBudget()
   /// Called at the beginning of each stage, on the thread that proves.
   public var progress: @Sendable (ProofStage) -> Void

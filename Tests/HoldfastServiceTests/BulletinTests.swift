@@ -266,7 +266,7 @@ import Testing
   }
 }
 
-/// What a bulletin says.
+/// The claims of a bulletin.
 private struct Said {
   let issuer: KeyID
   var revoked: [TokenID: UInt64] = [:]

@@ -44,6 +44,9 @@ package struct MailAllowance {
 extension DeviceSession {
   /// Answers a message about bulletins, and leaves the answer in ``outgoing``. It uses up neither the open challenge nor its time.
   ///
+  /// Source: docs/couriers.md, Delivery in a session.
+  ///
+  /// - Parameter message: the peer's message, at most 4096 bytes.
   /// - Returns: the instructions for sending the answer; nil for any other message, which
   ///   ``respond(to:waitedMilliseconds:actuator:)`` judges.
   public mutating func respondToMail(_ message: Span<UInt8>) -> RoundOutcome? {
@@ -91,7 +94,7 @@ extension DeviceSession {
   }
 }
 
-/// What became of a bulletin.
+/// The end of a delivery: a judgement, or a forged signature.
 package enum BulletinDelivery: Equatable {
   /// The result, which the peer learns.
   case judged(BulletinResult)

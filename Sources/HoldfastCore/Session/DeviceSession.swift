@@ -32,7 +32,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   #if !hasFeature(Embedded)
   /// The last challenge to a user that was issued on this connection.
   package var connectionChallenge: FixedBytes<8>?
-  /// What the peer may do between rounds.
+  /// The messages and the checks of signatures that the peer has left between rounds.
   var mail = MailAllowance()
   #endif
 

@@ -1,7 +1,9 @@
 import HoldfastCore
 import HoldfastFormats
 
-/// What a bulletin says, apart from its number, its time and its audience. Without any of it, a bulletin only tells the time.
+/// The contents of a bulletin, apart from its number, its time and its audience. A bulletin with empty contents only tells the time.
+///
+/// Source: docs/couriers.md, Claims.
 public struct BulletinContents: Sendable, Equatable {
   /// The revoked tokens, each with its `exp`, in Unix seconds.
   public var revoked: [TokenID: UInt64] = [:]

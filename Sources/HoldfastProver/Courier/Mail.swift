@@ -28,22 +28,16 @@ package struct Mail: Sendable, Equatable {
   package mutating func replace(by bulletins: [CarriedBulletin]) {
     let sorted = bulletins.sorted { $0.number < $1.number }
     var byteCount = 0
-    let kept = (sorted.filter { !isSettled($0) } + sorted.filter { isSettled($0) }).prefix(Self.bulletinLimit)
+    let kept = (sorted.filter { $0.isMissing(in: list) } + sorted.filter { !$0.isMissing(in: list) })
+      .prefix(Self.bulletinLimit)
     self.bulletins = kept.prefix { bulletin in
       byteCount += bulletin.bytes.count
       return byteCount <= Self.byteLimit
     }.sorted { $0.number < $1.number }
   }
 
-  /// Whether the device has the bulletin or does not belong to its audience, as far as its list is known.
-  private func isSettled(_ bulletin: CarriedBulletin) -> Bool {
-    guard let list else { return false }
-    return list.number(for: bulletin.audience).map { $0 >= bulletin.number } ?? true
-  }
-
   /// Returns the first bulletin that the device does not have and can take, of at most `byteLimit` bytes, without those that it
-  /// refused; nil if there is none, or if the
-  /// device's list is not known.
+  /// refused; nil if there is none, or if the device's list is not known.
   package func next(byteLimit: Int, without refused: [CarriedBulletin] = []) -> CarriedBulletin? {
     guard let list else { return nil }
     return bulletins.first { bulletin in
@@ -65,7 +59,7 @@ package struct Mail: Sendable, Equatable {
 
   /// Drops the bulletins that the device has, and those for audiences that it does not belong to, once it has authenticated the list.
   package mutating func dropDelivered() {
-    bulletins = bulletins.filter { !isSettled($0) }
+    bulletins = bulletins.filter { $0.isMissing(in: list) }
   }
 }
 
@@ -80,6 +74,19 @@ package struct CarriedBulletin: Sendable, Equatable {
   package init(audience: AudienceID, number: UInt64, predecessor: UInt64, bytes: [UInt8]) {
     (self.audience, self.number) = (audience, number)
     (self.predecessor, self.bytes) = (predecessor, bytes)
+  }
+
+  /// Whether a device may need the bulletin: it belongs to the audience and has a lower number, or its list is not known.
+  package func isMissing(in list: BulletinList?) -> Bool {
+    guard let list else { return true }
+    return list.number(for: audience).map { number > $0 } ?? false
+  }
+
+  /// Reads the bulletins in an answer of a service, `{"bulletins": […]}`; nil if the value is no such answer.
+  package static func all(in answer: JSONValue) -> [CarriedBulletin]? {
+    guard let elements = answer["bulletins"]?.elements else { return nil }
+    let bulletins = elements.compactMap(CarriedBulletin.init)
+    return bulletins.count == elements.count ? bulletins : nil
   }
 
   /// Reads a bulletin; nil if the value is none.

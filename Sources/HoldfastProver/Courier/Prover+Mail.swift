@@ -2,9 +2,10 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 
-/// The two calls of an app that fetches bulletins for the devices that it visits. Proofs deliver them.
+/// The two calls of an app that fetches bulletins for the devices that it visits. Proofs deliver them. Source: docs/couriers.md.
 extension Prover {
-  /// Returns the least number of bulletins that a device has, as far as it is known here: a service then returns what is newer.
+  /// Returns the least of the numbers that a device has for its audiences, at most 2^53 - 1; 0 before it was asked. A service returns the
+  /// bulletins with higher numbers.
   ///
   /// - Throws: `state` with `notEnrolled` for another device, and for a folder that cannot be read.
   public func bulletinNumber(of device: DeviceID) throws(ProverError) -> UInt64 {
@@ -26,10 +27,8 @@ extension Prover {
   /// - Throws: `state` as above; `malformedMail` if it is no such answer.
   @discardableResult
   public func store(bulletins answer: [UInt8], for device: DeviceID) throws(ProverError) -> Int {
-    guard let value = try? JSONValue(parsing: answer, byteLimit: 65_536), let elements = value["bulletins"]?.elements
+    guard let value = try? JSONValue(parsing: answer, byteLimit: 65_536), let bulletins = CarriedBulletin.all(in: value)
     else { throw .malformedMail }
-    let bulletins = elements.compactMap(CarriedBulletin.init)
-    guard bulletins.count == elements.count else { throw .malformedMail }
     return try store(bulletins, for: device)
   }
 

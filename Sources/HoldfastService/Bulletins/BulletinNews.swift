@@ -4,7 +4,7 @@ import HoldfastFormats
 import HoldfastIssuer
 import HoldfastStorage
 
-/// What changed for an audience since the last bulletin by one key. A bulletin affects only tokens under its own key.
+/// The changes for an audience since the last bulletin by one key. A bulletin affects only tokens under its own key.
 struct BulletinNews {
   let issuer: FleetKeys.Issuer
   /// The revoked tokens, in any order.

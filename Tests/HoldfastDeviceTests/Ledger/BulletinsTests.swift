@@ -7,7 +7,7 @@ import Testing
 
 import HoldfastDevice
 
-/// What a ledger keeps of bulletins: all of one or nothing, and nothing is dropped too early.
+/// Bulletins in a ledger, which keeps all of one or nothing, and drops nothing too early.
 @Suite struct BulletinsTests {
   private let token = TokenID(filledWith: 0x77)
 

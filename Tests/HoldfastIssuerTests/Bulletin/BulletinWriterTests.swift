@@ -6,7 +6,7 @@ import Testing
 
 import HoldfastIssuer
 
-/// What the writer says, and what the reader of the core makes of it.
+/// Bulletins of the writer, read by the core.
 @Suite struct BulletinWriterTests {
   private let device = AudienceID(filledWith: 7)
   private let now = 1000 * testTime

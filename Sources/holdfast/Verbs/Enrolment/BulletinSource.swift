@@ -49,9 +49,7 @@ enum BulletinSource {
     for _ in 0..<answerLimit {
       let answer = try services.ask(
         .bulletins, values: [hexadecimal(device), String(have)], timeoutSeconds: seconds, state: state)
-      let elements = answer["bulletins"]?.elements ?? [.null]
-      let bulletins = elements.compactMap(CarriedBulletin.init)
-      guard bulletins.count == elements.count else {
+      guard let bulletins = CarriedBulletin.all(in: answer) else {
         throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil)
       }
       let missing = bulletins.filter { $0.isMissing(in: list) }
@@ -59,13 +57,5 @@ enum BulletinSource {
       have = last
     }
     return []
-  }
-}
-
-extension CarriedBulletin {
-  /// Whether a device with the list may need the bulletin.
-  fileprivate func isMissing(in list: BulletinList?) -> Bool {
-    guard let list else { return true }
-    return list.number(for: audience).map { number > $0 } ?? false
   }
 }

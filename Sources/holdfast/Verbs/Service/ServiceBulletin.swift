@@ -87,19 +87,26 @@ struct ServiceBulletin: Verb {
       throw Failure(.fault, "the cryptographic library failed")
     }
     var random = SystemRandom()
-    var fault: BulletinFault?
+    var (fault, isTooMuch): (BulletinFault?, Bool) = (nil, false)
+    let isForOneFile = out != nil
     let (isDevice, isComplete) = (device != nil, complete)
     let issued = try changing(service) { (issued) throws(ServiceLedgerFault) in
       try issued.issueBulletins(for: audience, isDevice: isDevice, isComplete: isComplete) { last in
         do throws(BulletinFault) {
-          return try writer.write(
+          let made = try writer.write(
             all: contents, for: audience, after: last, isComplete: isComplete || last == 0, milliseconds: now * 1000,
             sealedTo: point, key: &issuer.signing, random: &random)
+          isTooMuch = isForOneFile && made.count > 1
+          return isTooMuch ? nil : made
         } catch {
           fault = error
           return nil
         }
       }
+    }
+    guard !isTooMuch else {
+      throw Failure(
+        .usage, "it takes several bulletins, which --out cannot write", hint: "leave it out, and use holdfast sync")
     }
     guard let issued else {
       throw fault == .tooLong
@@ -111,9 +118,6 @@ struct ServiceBulletin: Verb {
 
   private func report(_ issued: [IssuedBulletin]) throws(Failure) {
     if let out {
-      guard issued.count == 1 else {
-        throw Failure(.usage, "it takes \(issued.count) bulletins, which --out cannot write", hint: "use holdfast sync")
-      }
       let bytes = issued[0].bytes
       do throws(FileError) { try Files.writeFileAtomically(bytes, at: out, overwrite: false) } catch {
         throw Failure(making: error)
