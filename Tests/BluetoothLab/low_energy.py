@@ -6,7 +6,7 @@ import statistics
 import typing
 
 import connectable
-from holdfast_peer.checks import expect, expect_equal
+from holdfast_peer.checks import Failed, expect, expect_equal
 from meeting import Meeting, verdict_of
 
 TURNS = 5
@@ -85,7 +85,9 @@ def vanish(meeting):
         f"holdfast bench rounds --connect {meeting.endpoints['le']} --state phone --rounds 1000000 --timeout {TIMEOUT_SECONDS} "
         ">/tmp/rounds 2>&1 & prover=$!",
     )
-    meeting.do("verifier", f"within {TIMEOUT_SECONDS} longer device.log {meeting.lines_read + 3}")
+    waited = meeting.run("verifier", f"within {TIMEOUT_SECONDS} longer device.log {meeting.lines_read + 3}")
+    if waited.status != 0:
+        raise Failed(f"no rounds: {waited.text}; the prover says: {meeting.run('prover', 'cat /tmp/rounds').text}")
     meeting.do("prover", "kill -KILL $prover; end_low_energy_links")
 
 

@@ -75,20 +75,28 @@ package struct Conversation: ~Copyable {
     cancellation?.isCancelled == true ? .cancelled : ProverError(error)
   }
 
-  /// Waits for the device's first message. If the device has no room, connects again until the deadline, because
-  /// nothing was sent yet.
+  /// Waits for the device's first message. Connects again until the deadline if the device has no room, because nothing was sent yet;
+  /// for the same reason also if the radio link ends before that message, at most twice.
+  ///
+  /// A link whose last channel was closed ends two seconds later, and takes a channel with it that was opened in that moment.
   package mutating func receiveGreeting(by deadline: Deadline) throws(ProverError) -> DeviceGreeting {
-    try receive(by: deadline)
+    var lossCount = 0
+    while true {
+      do throws(ProverError) {
+        try receive(by: deadline)
+        break
+      } catch {
+        lossCount += 1
+        guard isLoss(error), lossCount < Self.maximumLossCount, !deadline.hasPassed else { throw error }
+        try connectAgain(by: deadline)
+      }
+    }
     var first = try greeting()
-    while case .link(_, let endpoint) = carrier, case .verdict(let verdict) = first, verdict.status == .busy,
-      !deadline.hasPassed
-    {
+    while isOwn, case .verdict(let verdict) = first, verdict.status == .busy, !deadline.hasPassed {
       // Other provers may be waiting too, and the first to ask gets the place.
       _ = poll(nil, 0, Self.pauseMilliseconds)
       do {
-        let (link, watch) = try Self.connect(
-          to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds, cancellation)
-        (carrier, self.watch) = (.link(link, to: endpoint), watch)
+        try connectAgain(by: deadline)
         try receive(by: deadline)
       } catch {
         if cancellation?.isCancelled == true { throw .cancelled }
@@ -99,6 +107,25 @@ package struct Conversation: ~Copyable {
     return first
   }
 
+  /// Replaces a connection that this conversation has made by a new one to the same endpoint.
+  private mutating func connectAgain(by deadline: Deadline) throws(ProverError) {
+    guard case .link(_, let endpoint) = carrier else { return }
+    do throws(TransportError) {
+      let (link, watch) = try Self.connect(
+        to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds, cancellation)
+      (carrier, self.watch) = (.link(link, to: endpoint), watch)
+    } catch { throw failure(error) }
+  }
+
+  /// Whether a radio link that this conversation has made is lost.
+  private func isLoss(_ error: ProverError) -> Bool {
+    guard case .link(_, let endpoint) = carrier, endpoint.scheme.radio != nil, case .transport(let reason) = error
+    else { return false }
+    return reason == .linkLost || reason == .closed
+  }
+
+  /// The largest number of links in a row that end before the first message.
+  private static let maximumLossCount = 3
   private static let pauseMilliseconds: CInt = 10
 
   /// Reads the first message of a connection.

@@ -54,8 +54,8 @@ struct BenchRounds: Verb {
     do throws(MeasurementError) { measurement = try proof.measure() } catch { throw .measurement(error) }
     statistics.measurement = measurement
     var conversation = try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    try conversation.receive(by: Deadline(afterMilliseconds: timeoutMilliseconds))
-    guard case .challenge(let challenge) = try conversation.greeting() else {
+    let greeting = try conversation.receiveGreeting(by: Deadline(afterMilliseconds: timeoutMilliseconds))
+    guard case .challenge(let challenge) = greeting else {
       return Failure(.denied, Status.busy.explanation.text, hint: Status.busy.explanation.hint)
     }
     let enrolment = try proof.enrolment(for: challenge)
