@@ -1,4 +1,4 @@
-"""Two locks without a network, and three phones that visit them: one phone is stolen, and the others carry the news."""
+"""Two locks without a network, and three phones that visit them: one phone is stolen, and the others carry the news, and the logs home."""
 
 import base64
 import json
@@ -24,7 +24,15 @@ class CouriersScene(LinuxScene):
         for lock in LOCKS:
             self.write(f"{lock}.json", json.dumps(self.make_device(lock)))
             self.succeed("device", "trust", "--dir", self.path(lock), self.path("service.json"))
+            self.succeed("service", "device", "add", "--dir", self.path("service"), self.path(f"{lock}.json"))
+            self.name_home(lock)
             self.serve(lock)
+
+    def name_home(self, lock):
+        """The policy of a lock names the service as the home of its audit log."""
+        policy = self.path(lock) / "policy.json"
+        home = json.loads(self.path("service.json").read_text())["kid"]
+        policy.write_text(json.dumps({**json.loads(policy.read_text()), "audit": {"home": home}}))
 
     def enrol(self, phone):
         for lock in LOCKS:
@@ -55,6 +63,10 @@ class CouriersScene(LinuxScene):
     def who_knows(self):
         """The locks that know, in words."""
         return ", ".join(lock for lock in LOCKS if self.knows(lock)) or "no lock"
+
+    def at_home(self, lock):
+        """The audit log of a lock as the service has it."""
+        return self.run("service", "audit", "--dir", self.path("service"), "--device", self.path(f"{lock}.json")).value
 
     def sync(self, phone):
         return self.succeed("sync", "--state", self.path(phone), "--service", self.path("service")).value
@@ -87,9 +99,10 @@ def visits(phone, lock, text, expected):
 @step("the service revokes it: a bulletin for each lock")
 def revoke(scene):
     scene.kept.numbers = {}
+    scene.kept.stolen = {lock: scene.token(CARL, lock) for lock in LOCKS}
     for lock in LOCKS:
         words = ("bulletin", "--dir", scene.path("service"), "--device", scene.path(f"{lock}.json"))
-        made = scene.succeed("service", *words, "--revoke", scene.token(CARL, lock))
+        made = scene.succeed("service", *words, "--revoke", scene.kept.stolen[lock])
         scene.kept.numbers[lock] = made.value["number"]
     return f"{made.value['bytes']} bytes"
 
@@ -147,3 +160,41 @@ def bring_again(scene):
     if not file.exists():
         raise Failed("anna's phone has forgotten what it delivered")
     return scene.succeed("device", "bulletin", "--dir", scene.path("front"), stick).value["result"]
+
+
+# The logs, read at home
+
+
+@situation("the thief's visits, in the log that is at home", "none")
+def read_too_early(scene):
+    return count_visits(scene, "front")
+
+
+@step("anna and ben hand in the pages that they carried")
+def hand_in(scene):
+    pages = [device["pages_handed_in"] for phone in (ANNA, BEN) for device in scene.sync(phone)["devices"]]
+    return f"{sum(pages)} pages, which they cannot read"
+
+
+@situation("the thief's visits now, at the front door", "2")
+def read_front(scene):
+    return count_visits(scene, "front")
+
+
+@situation("and at the back door", "1")
+def read_back(scene):
+    return count_visits(scene, "back")
+
+
+@situation("entries of the logs that are missing", "none")
+def missing(scene):
+    numbers = {lock: scene.at_home(lock)["missing"] for lock in LOCKS}
+    return ", ".join(f"{lock}: {number}" for lock, number in numbers.items() if number) or "none"
+
+
+def count_visits(scene, lock):
+    """The rounds of the stolen phone that the lock accepted, as the service knows."""
+    token = scene.kept.stolen[lock]
+    entries = [entry for entry in scene.at_home(lock)["entries"] if entry["event"] == "round"]
+    found = [entry for entry in entries if entry["token"] == token and entry["status"] == "accepted"]
+    return str(len(found) or "none")

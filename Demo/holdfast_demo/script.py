@@ -305,6 +305,16 @@ def couriers(_):
                 couriers.bring_again,
             ],
         ),
+        (
+            "The logs, read at home",
+            [
+                couriers.read_too_early,
+                couriers.hand_in,
+                couriers.read_front,
+                couriers.read_back,
+                couriers.missing,
+            ],
+        ),
     ]
 
 

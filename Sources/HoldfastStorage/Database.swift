@@ -58,6 +58,17 @@ package final class Database {
     connection = opening.connection
   }
 
+  /// Creates a database in memory, which ends with this object. Nothing in it is durable: it is for simulations.
+  ///
+  /// - Parameter schema: SQL scripts, which run in their order.
+  /// - Throws: `other` if SQLite fails.
+  package init(inMemory schema: [StaticString]) throws(DatabaseError) {
+    let connection = try Connection(path: ":memory:", busyTimeoutMilliseconds: 0)
+    for script in schema { try connection.execute(script.description) }
+    (isNew, rewriting) = (true, { $0 })
+    self.connection = connection
+  }
+
   /// Runs SQLite's quick check over the whole file, which has no time limit.
   ///
   /// - Throws: `corrupt` if the check finds an error; `busy`; `misuse` if the database is closed.

@@ -1,4 +1,4 @@
-"""A phone is revoked, and the lock learns it from another one that visits it, over each transport of Bluetooth."""
+"""A phone is revoked, and the lock learns it from another one that visits it, over each transport of Bluetooth; its log goes home."""
 
 import served
 from served import KINDS, Tried, expect_accepted
@@ -16,4 +16,13 @@ def learns(seen):
         Tried(seen, f"{kind}-revoked").expect(1, "status: denied, tokenRevoked")
 
 
-CHECKS = [learns]
+def reports(seen):
+    """over each transport, the audit log goes home with a phone, names the transport, and is acknowledged at the lock by its next visit"""
+    for kind in KINDS:
+        Tried(seen, f"{kind}-courier").expect(0, '"audit_page_taken":true')
+        Tried(seen, f"{kind}-handed-in").expect(0, '"pages_handed_in":1')
+        Tried(seen, f"{kind}-at-home").expect(0, f'"missing":null.*"transport":"{kind}"')
+        Tried(seen, f"{kind}-acknowledged").expect(0, r'"audit_acknowledged":[1-9]')
+
+
+CHECKS = [learns, reports]

@@ -115,6 +115,11 @@ package final class TestIssuer {
     return try device.map { try encrypt(signed, to: $0, keyLabel: COSE.keyIDLabel) } ?? signed
   }
 
+  /// Returns a receipt with these claims.
+  package func receipt(_ claims: [UInt8]) throws -> [UInt8] {
+    try vouch(for: claims, TokenFlaws(), type: COSE.receiptType)
+  }
+
   private func vouch(
     for payload: [UInt8], _ flaws: TokenFlaws, type: StaticString = COSE.measurementTokenType
   ) throws -> [UInt8] {

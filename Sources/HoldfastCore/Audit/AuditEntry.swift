@@ -26,7 +26,8 @@ extension AuditEntry {
   /// this entry, `[…, 19, round, index, SHA-256 / text]` parameter of an accepted round, `[…, 20, round, reason, text]`
   /// accepted round whose command failed; `round` is the number of the round's entry; `[…, 21, user, until]` locked,
   /// `[…, 22, kid / null]` key for policies set or removed, `[…, 23, round, text]` event of the actuator, `[…, 24, kid, audience,
-  /// number]` bulletin taken.
+  /// number]` bulletin taken, `[…, 25, kid, count]` receipt refused, `[…, 26, count]` entries lost that were not acknowledged. A round may
+  /// end with `transport / null, [major, minor, patch]`, after the user.
   ///
   /// Source: docs/audit-log.md.
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
@@ -49,7 +50,7 @@ extension AuditEntry {
     let count = try reader.arrayHead()
     sequence = try reader.unsigned()
     time = try reader.unsigned()
-    event = try AuditEvent(&reader)
+    event = try AuditEvent(&reader, detailCount: count - 3)
     guard count == 3 + event.detailCount else { throw .unexpected }
     try reader.finish()
   }
@@ -59,7 +60,7 @@ extension AuditEvent {
   /// The number of items that follow the kind.
   fileprivate var detailCount: Int {
     switch self {
-    case .round(let round): round.user == nil ? 6 : 7
+    case .round(let round): round.detailCount
     case .generationFloorMoved, .parameter, .failed: 3
     case .denied: 4
     case .clockFloorMoved, .codeIssued, .logCut, .userLocked: 2
@@ -70,6 +71,8 @@ extension AuditEvent {
     case .policyKeySet: 1
     case .actuatorEvent: 2
     case .bulletinTaken: 3
+    case .receiptRefused: 2
+    case .entriesLost: 1
     #endif
     }
   }
@@ -141,17 +144,21 @@ extension AuditEvent {
       try sink.appendCBOR(bytes: keyID.bytes)
       try sink.appendCBOR(bytes: audience.bytes)
       try sink.appendCBOR(unsigned: number)
+    case .receiptRefused(let keyID, let count):
+      try sink.appendCBOR(unsigned: 25)
+      try sink.appendCBOR(bytes: keyID.bytes)
+      try sink.appendCBOR(unsigned: count)
+    case .entriesLost(let count):
+      try sink.appendCBOR(unsigned: 26)
+      try sink.appendCBOR(unsigned: count)
     #endif
     }
   }
 
-  fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
+  fileprivate init(_ reader: inout CBORReader, detailCount: Int) throws(EncodingFault) {
     switch try reader.unsigned() {
-    case 0: self = .round(try AuditedRound(&reader))
-    case 16:
-      var round = try AuditedRound(&reader)
-      round.user = try reader.text()
-      self = .round(round)
+    case 0: self = .round(try AuditedRound(&reader, hasUser: false, detailCount: detailCount))
+    case 16: self = .round(try AuditedRound(&reader, hasUser: true, detailCount: detailCount))
     case 1: self = .unproved(try UnauthenticatedTotals(&reader))
     case 2: self = .created(try reader.fixedBytes())
     case 3: self = .started(bootCount: try reader.unsigned())
@@ -183,6 +190,8 @@ extension AuditEvent {
     case 23: self = .actuatorEvent(try AuditedActuatorEvent(&reader))
     case 24:
       self = .bulletinTaken(try reader.fixedBytes(), try reader.fixedBytes(), number: try reader.unsigned())
+    case 25: self = .receiptRefused(try reader.fixedBytes(), count: try reader.unsigned())
+    case 26: self = .entriesLost(count: try reader.unsigned())
     #endif
     default: throw .unexpected
     }
@@ -198,9 +207,14 @@ extension AuditedRound {
     try sink.appendCBOR(text: subject.bytes)
     try sink.appendCBOR(unsigned: isCompatibility ? 1 : 0)
     if let user { try sink.appendCBOR(text: user.bytes) }
+    #if !hasFeature(Embedded)
+    try origin?.encode(into: &sink)
+    #endif
   }
 
-  fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
+  fileprivate init(
+    _ reader: inout CBORReader, hasUser: Bool, detailCount: Int
+  ) throws(EncodingFault) {
     status = try reader.status()
     command = try reader.text()
     verifyingKey = reader.null() ? nil : try reader.fixedBytes()
@@ -209,6 +223,21 @@ extension AuditedRound {
     let form = try reader.unsigned()
     guard form <= 1 else { throw .unexpected }
     isCompatibility = form == 1
+    if hasUser { user = try reader.text() }
+    #if !hasFeature(Embedded)
+    // Earlier versions wrote rounds without it.
+    if detailCount == self.detailCount + 2 { origin = try RoundOrigin(&reader) }
+    #endif
+  }
+
+  /// The number of items that follow the kind.
+  fileprivate var detailCount: Int {
+    let count = user == nil ? 6 : 7
+    #if hasFeature(Embedded)
+    return count
+    #else
+    return origin == nil ? count : count + 2
+    #endif
   }
 }
 
@@ -280,6 +309,11 @@ package enum AuditEvent: Sendable, Equatable {
   case actuatorEvent(AuditedActuatorEvent)
   /// The device took the bulletin with this number, of this key, for it or for one of its groups.
   case bulletinTaken(KeyID, AudienceID, number: UInt64)
+  /// A receipt of this key, the log's home, for the entries up to this number named another hash than the log has, or an entry that the
+  /// log does not have.
+  case receiptRefused(KeyID, count: UInt64)
+  /// The oldest entries were cut off because the log was full, and this many of them had not been acknowledged.
+  case entriesLost(count: UInt64)
   #endif
 }
 
@@ -302,6 +336,10 @@ package struct AuditedRound: Sendable, Equatable {
   /// Whether the request had been accepted before, so that the device did not act. The audit log never contains such a
   /// round.
   package var isRepetition = false
+  #if !hasFeature(Embedded)
+  /// The transport and the version of the app; nil in entries of earlier versions.
+  package var origin: RoundOrigin?
+  #endif
 
   /// Creates the record of a round that ended elsewhere, for a test or another store.
   package init(
@@ -321,23 +359,26 @@ package struct AuditedRound: Sendable, Equatable {
     subject = round.subject
     isCompatibility = round.compatibilityNonce != nil
     user = round.codeUser
+    #if !hasFeature(Embedded)
+    origin = RoundOrigin(transport: round.transport, version: round.version)
+    #endif
   }
 }
 
 /// The head of a hash chain over audit entries. Anyone who knows it can detect a change to an earlier entry.
-package struct AuditChain: Sendable, Equatable {
+public struct AuditChain: Sendable, Equatable {
   /// The number of entries, which is the sequence number of the last one.
-  package var count: UInt64
+  public var count: UInt64
   /// The hash of the last entry; 32 zero bytes before the first.
-  package var head: Digest
+  public var head: Digest
 
   /// Creates a chain without entries.
-  package init() {
+  public init() {
     (count, head) = (0, Digest())
   }
 
   /// Creates a chain at a known entry.
-  package init(count: UInt64, head: Digest) {
+  public init(count: UInt64, head: Digest) {
     (self.count, self.head) = (count, head)
   }
 

@@ -54,6 +54,8 @@ public struct AppraisalInput: ~Copyable, Sendable {
   package var connectionChallenge: FixedBytes<8>?
   /// Whether the store adds the state of its bulletins to an acceptance (``Notice/bulletinState``).
   package var tellsBulletins = false
+  /// The transport of the round; nil if the device does not know it.
+  package var transport: RoundTransport?
   #endif
   /// The results of comparing the codes; nil until they are compared.
   public package(set) var matches: CodeMatches?
@@ -109,6 +111,8 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var minimumVersion = AppVersion.zero
   /// Whether the verifying key signs bulletins: a key for MACs does not.
   package var hasBulletins = false
+  /// Whether the audit log has no room for an accepted round, because its home has not acknowledged its entries.
+  package var isAuditLogFull = false
   #endif
   private let pin = Pinned()
 

@@ -58,6 +58,8 @@ public struct Notice: Sendable, Equatable {
   /// The state of the device's ``BulletinList`` for the key that signed the token, 8 bytes; present only after an accepted round whose
   /// request had a number, from a device that takes bulletins. A store with bulletins sets it.
   public var bulletinState: BulletinState?
+  /// Whether the device gives pages of its audit log to provers that carry them home.
+  public var hasAuditPage = false
   #endif
 
   /// Creates a notice without any part.

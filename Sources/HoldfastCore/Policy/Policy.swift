@@ -63,6 +63,8 @@ public protocol Policy: ~Copyable {
   #if !hasFeature(Embedded)
   /// Returns whether bulletins of a key may introduce other keys.
   func mayIntroduce(_ issuer: KeyID) -> Bool
+  /// The id of the key whose holder is the home of the audit log; nil if the log stays at the device.
+  var auditHome: KeyID? { get }
   #endif
   /// Whether the device carries out `user-state` itself, if the policy names it.
   static var knowsUserState: Bool { get }
@@ -102,6 +104,9 @@ extension Policy where Self: ~Copyable {
   #if !hasFeature(Embedded)
   /// Returns false: no key introduces others.
   public func mayIntroduce(_ issuer: KeyID) -> Bool { false }
+
+  /// Returns nil: the log stays at the device.
+  public var auditHome: KeyID? { nil }
   #endif
 }
 
@@ -160,6 +165,8 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
   case noChallenge
   /// The challenge that the code would have to cover has expired.
   case challengeExpired
+  /// The audit log is full of entries that its home has not acknowledged, and the policy demands that none is dropped.
+  case auditLogFull
   #endif
 
   /// The word in the result, at most 17 bytes of ASCII.
@@ -178,6 +185,7 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
     case .codeTooOld: "codeTooOld"
     case .noChallenge: "noChallenge"
     case .challengeExpired: "challengeExpired"
+    case .auditLogFull: "auditLogFull"
     #endif
     }
   }

@@ -44,7 +44,8 @@ extension DeviceSession {
     // Trust ended while the round was under way, so the peer has proved nothing.
     if recorded.status == .tokenInvalid { return .tokenInvalid }
     #if !hasFeature(Embedded)
-    mail.note(token.verifyingKey, isNew: recorded.isToBePerformed)
+    mail.note(
+      token.verifyingKey, isNew: recorded.isToBePerformed || recorded.notice.refusal == .auditLogFull)
     #endif
     return actAndAnswer(recorded, request, token, keys: keys, transcript: transcript, actuator: &actuator)
   }
@@ -178,6 +179,7 @@ extension DeviceSession {
       round.freshChallenge = try freshChallenge(for: request)
       #if !hasFeature(Embedded)
       round.connectionChallenge = connectionChallenge
+      round.transport = transport
       round.tellsBulletins = Environment.Rules.knowsBulletins && request.number != nil && nonce == nil
       #endif
       store.noteParameters(of: request)

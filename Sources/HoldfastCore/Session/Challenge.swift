@@ -115,4 +115,7 @@ package enum Message {
   package static let compatibilityType: UInt64 = 12
   static let bulletinType: UInt64 = 7
   static let bulletinResultType: UInt64 = 8
+  static let pageRequestType: UInt64 = 9
+  static let pageType: UInt64 = 10
+  static let receiptType: UInt64 = 11
 }

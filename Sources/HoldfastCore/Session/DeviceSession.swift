@@ -34,6 +34,8 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   package var connectionChallenge: FixedBytes<8>?
   /// The messages and the checks of signatures that the peer has left between rounds.
   var mail = MailAllowance()
+  /// The transport of the connection, for the audit log; nil if it is not known.
+  package var transport: RoundTransport?
   #endif
 
   /// M1, ready to be sent.

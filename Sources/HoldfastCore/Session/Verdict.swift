@@ -48,7 +48,7 @@ package struct VerdictMessage: ~Escapable {
 
 /// The contents of M3 under its seal:
 /// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?,
-/// 7: state of the bulletins?}`.
+/// 7: state of the bulletins?, 8: 1?}`.
 public struct VerdictBody: ~Copyable {
   /// The command's result; for a denial, the word of a ``Refusal`` or nothing; for a command that failed, the words of
   /// the actuator.
@@ -61,7 +61,7 @@ public struct VerdictBody: ~Copyable {
     self.notice = notice
   }
 
-  /// Decodes a reply. A later version of the protocol may add labels above 7. Those are checked for deterministic
+  /// Decodes a reply. A later version of the protocol may add labels above 8. Those are checked for deterministic
   /// encoding, and ignored.
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` for a result
@@ -85,6 +85,7 @@ public struct VerdictBody: ~Copyable {
       case 6: notice.highestRequestNumber = try reader.unsigned()
       #if !hasFeature(Embedded)
       case 7: notice.bulletinState = try reader.bulletinState()
+      case 8: notice.hasAuditPage = try reader.isOne()
       #endif
       case 7...: try reader.skipValue()
       default: throw .unexpected
@@ -104,6 +105,7 @@ public struct VerdictBody: ~Copyable {
     if notice.highestRequestNumber != nil { count += 1 }
     #if !hasFeature(Embedded)
     if notice.bulletinState != nil { count += 1 }
+    if notice.hasAuditPage { count += 1 }
     #endif
     try sink.appendCBOR(map: count)
     try sink.appendCBOR(unsigned: 1)
@@ -118,6 +120,7 @@ public struct VerdictBody: ~Copyable {
       try sink.appendCBOR(unsigned: 7)
       try sink.appendCBOR(bytes: state.bytes)
     }
+    if notice.hasAuditPage { try sink.appendOptional(8, 1) }
     #endif
   }
 }
@@ -131,6 +134,15 @@ extension CBORReader {
       return nil
     }
     return BulletinState(try byteString())
+  }
+
+  /// Returns whether the value is 1. Any other value is that of a later version, and ignored.
+  fileprivate mutating func isOne() throws(EncodingFault) -> Bool {
+    guard try nextMajorType() == .unsigned else {
+      try skipValue()
+      return false
+    }
+    return try unsigned() == 1
   }
 }
 #endif

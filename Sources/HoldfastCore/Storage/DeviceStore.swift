@@ -84,6 +84,28 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   mutating func take(
     _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
   ) throws(DeviceFault) -> BulletinResult
+
+  /// Returns a sealed page of the audit log for its home. Source: docs/couriers.md, The audit log goes home.
+  ///
+  /// - Parameters:
+  ///   - from: the number of the first entry; 0 to let the store choose one that the home has not acknowledged.
+  ///   - home: the id of the home's key.
+  /// - Returns: nil if the home has announced no key for agreement, and if there is no such entry.
+  mutating func auditPage(from: UInt64, for home: KeyID) throws(DeviceFault) -> [UInt8]?
+
+  /// Returns the number of the last entry of the audit log that its home has acknowledged; 0 if there is none.
+  mutating func acknowledgedAuditCount() throws(DeviceFault) -> UInt64
+
+  /// Records that the home has the entries up to a number, in a transaction that is durable before this returns `taken`.
+  ///
+  /// - Parameters:
+  ///   - chain: the last entry that the home has. If the log has another entry at that number, or none, the store acknowledges nothing,
+  ///     records that, and returns `refused`.
+  ///   - home: the key that signed the receipt.
+  ///   - realClock: the real clock, in Unix seconds; nil if there is none.
+  mutating func acknowledgeAudit(
+    _ chain: AuditChain, by home: KeyID, realClock: UInt64?
+  ) throws(DeviceFault) -> BulletinResult
   #endif
 }
 
@@ -117,6 +139,17 @@ extension DeviceStore where Self: ~Copyable {
   /// Returns `refused`: the store takes no bulletins.
   public mutating func take(
     _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
+  ) throws(DeviceFault) -> BulletinResult { .refused }
+
+  /// Returns nil: the store's log does not go home.
+  public mutating func auditPage(from: UInt64, for home: KeyID) throws(DeviceFault) -> [UInt8]? { nil }
+
+  /// Returns 0, for the same reason.
+  public mutating func acknowledgedAuditCount() throws(DeviceFault) -> UInt64 { 0 }
+
+  /// Returns `refused`, for the same reason.
+  public mutating func acknowledgeAudit(
+    _ chain: AuditChain, by home: KeyID, realClock: UInt64?
   ) throws(DeviceFault) -> BulletinResult { .refused }
   #endif
 }

@@ -30,6 +30,8 @@ package enum COSE {
   package static let measurementTokenType: StaticString = "holdfast-mt"
   /// The `typ` of a bulletin.
   package static let bulletinType: StaticString = "holdfast-bulletin"
+  /// The `typ` of a receipt for entries of an audit log.
+  package static let receiptType: StaticString = "holdfast-receipt"
   /// The text that begins the bytes under a signature of `COSE_Sign1`.
   package static let signatureContext: StaticString = "Signature1"
   /// The text that begins the bytes under the tag of `COSE_Mac0`.

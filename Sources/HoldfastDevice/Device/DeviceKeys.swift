@@ -19,6 +19,14 @@ public protocol DeviceKeys: Sendable {
 }
 
 extension DeviceKeys {
+  /// Computes ECDH of the key and a point: the x coordinate, 32 bytes.
+  package func agree(with peer: P256Point) throws(CryptographyFailure) -> Secret<32> {
+    var key = try key()
+    var shared = Secret<32>()
+    try key.agree(with: peer, into: &shared)
+    return shared
+  }
+
   /// Returns fresh random bytes.
   public func challengeSeed() throws(CryptographyFailure) -> Secret<32> {
     var random = SystemRandom()

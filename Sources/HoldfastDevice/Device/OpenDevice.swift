@@ -19,6 +19,8 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
   let random: Random
   let clock: Time
   package let watch: PolicyWatch
+  /// The pages of the audit log for couriers.
+  let pages: AuditPages
   let notify: @Sendable (ServerNotice) -> Void
   private let state: Mutex<State>
 
@@ -61,6 +63,10 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     ledger = try folder.openLedger()
     memory = TokenMemory(capacity: rememberedTokenCount)
     watch = PolicyWatch(try folder.policy(of: ledger, isRecording: true), ledger: ledger, notify: notify)
+    pages = AuditPages(of: folder.descriptor.deviceID, agree: keys.agree) { () throws(RandomFailure) in
+      var random = random
+      return try random.fixedBytes()
+    }
     state = Mutex(State(lock: lock))
     (self.folder, self.keys, self.random, self.clock, self.notify) = (folder, keys, random, clock, notify)
   }
@@ -122,7 +128,7 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     actuator: Machine
   ) throws(DeviceFault) -> VerifierSession<Machine, Keys, Random, Time> {
     let number = nextSession()
-    return try session(number, connection: number, actuator: actuator)
+    return try session(number, connection: number, transport: nil, actuator: actuator)
   }
 
   /// Returns the number of the next session, from 1. With the number of the start, it makes challenges differ.
@@ -133,16 +139,17 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     }
   }
 
-  /// Begins a session with a number of its own, whose notices name `connection`.
+  /// Begins a session with a number of its own, whose notices name `connection`, and whose rounds come over `transport`.
   func session<Machine: Actuator>(
-    _ number: UInt64, connection: UInt64, actuator: Machine
+    _ number: UInt64, connection: UInt64, transport: RoundTransport?, actuator: Machine
   ) throws(DeviceFault) -> VerifierSession<Machine, Keys, Random, Time> {
     let bootCount: UInt64
     do throws(LedgerError) { bootCount = try start() } catch { throw .store }
     do throws(CryptographyFailure) {
       let challenges = ChallengeSource(seed: try keys.challengeSeed(), bootCount: bootCount, connection: number)
       return VerifierSession(
-        of: self, connection: connection, key: try keys.key(), challenges: challenges, actuator: actuator)
+        of: self, connection: connection, key: try keys.key(), challenges: challenges, transport: transport,
+        actuator: actuator)
     } catch { throw .cryptography }
   }
 

@@ -28,15 +28,16 @@ public struct VerifierSession<
 
   init(
     of device: OpenDevice<Keys, Random, Time>, connection: UInt64, key: consuming Keys.Key,
-    challenges: consuming ChallengeSource, actuator: Machine
+    challenges: consuming ChallengeSource, transport: RoundTransport?, actuator: Machine
   ) {
     policy = SessionPolicy(ledger: device.ledger)
     let store = SessionStore(
-      ledger: device.ledger, memory: device.memory, clock: device.clock, policy: policy)
+      ledger: device.ledger, memory: device.memory, clock: device.clock, policy: policy, pages: device.pages)
     session = DeviceSession(
       deviceID: device.folder.descriptor.deviceID, keyID: device.folder.descriptor.keyID,
       cryptography: OpenSSLCryptography(), key: key, store: store, policy: policy, random: device.random,
       clock: device.clock, challenges: challenges)
+    session.transport = transport
     (self.device, self.connection, self.actuator) = (device, connection, actuator)
   }
 
@@ -77,8 +78,8 @@ public struct VerifierSession<
     if device.isClosed { session.refuse(.challengeExpired) }
     renewPolicy()
     session.store.event = nil
-    if let outcome = session.respondToMail(message) {
-      return SessionAnswer(message: Array(copying: session.outgoing.bytes), outcome: outcome)
+    if let answer = session.respondToMail(message) {
+      return SessionAnswer(message: answer.message, outcome: answer.outcome)
     }
     let (notify, connection) = (device.notify, connection)
     var reporting = ReportingActuator(actuator) { notify(.commandFailed(connection: connection, command: $0, $1)) }
@@ -94,8 +95,12 @@ public struct VerifierSession<
     guard !outcome.awaitsConfirmation else { return }
     let event = session.store.event
     if outcome.isMail {
-      if case .bulletinTaken(let issuer, let audience, let number)? = event {
+      switch event {
+      case .bulletinTaken(let issuer, let audience, let number)?:
         device.notify(.bulletin(connection: connection, issuer: issuer, audience: audience, number: number))
+      case .receiptRefused(let home, let count)?:
+        device.notify(.receiptRefused(connection: connection, home: home, count: count))
+      default: break
       }
       return
     }

@@ -121,7 +121,7 @@ extension Ledger {
     try write { (tables, state) throws(DatabaseError) in
       try tables.forgetAll()
       (state.deviceID, state.clockFloor, state.forgottenThrough) = (deviceID, realClock, 0)
-      (state.keptCount, state.requestCount, state.policySeen) = (0, 0, .none)
+      (state.keptCount, state.requestCount, state.acknowledged, state.policySeen) = (0, 0, 0, .none)
       (state.epoch, state.tpm) = (epoch, tpm)
       try tables.append(.reset(deviceID), time: realClock, to: &state)
     }
@@ -137,7 +137,8 @@ extension Ledger {
       return LedgerSummary(
         clockFloor: state.clockFloor, bootCount: state.bootCount, keptCount: state.keptCount,
         userCount: try tables.userCount(), audit: state.audit,
-        keptAuditCount: state.audit.count - state.auditBase.count, disorderlyEnds: runs.disorderlyEnds,
+        keptAuditCount: state.audit.count - state.auditBase.count,
+        acknowledgedAuditCount: state.acknowledged, disorderlyEnds: runs.disorderlyEnds,
         hasUnfinishedRun: runs.host != nil)
     }
   }

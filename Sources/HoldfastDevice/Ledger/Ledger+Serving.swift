@@ -66,6 +66,12 @@ extension Ledger {
         var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
         decide(round, snapshot, &decision)
+        // A prover that is refused because the log is full may carry it home.
+        if round.tellsBulletins, !decision.isRepetition,
+          decision.status == .accepted || decision.notice.refusal == .auditLogFull
+        {
+          decision.notice.hasAuditPage = tables.auditKeeping.rules.home != nil
+        }
         guard decision.isRecorded(over: snapshot, round) else { return false }
         try tables.apply(decision, to: round, state: &state)
         // This happens before the lock is released: a repetition must not find the number without seeing that the request is
@@ -216,21 +222,25 @@ extension Ledger {
     }
   }
 
-  /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds, if they are due or
+  /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds and of couriers, if they are due or
   /// `isForced`. If writing fails, it keeps them.
   package func recordTotals(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
     let totals = unproved.take(at: milliseconds, isForced: isForced)
     let counts = denied.take(at: milliseconds, isForced: isForced)
-    guard totals != nil || !counts.isEmpty else { return }
+    let couriers = courierCounter.take(at: milliseconds, isForced: isForced)
+    guard totals != nil || !counts.isEmpty || !couriers.isEmpty else { return }
     do throws(LedgerError) {
       try write { (tables, state) throws(DatabaseError) in
         let time = state.time(realClock: realClock)
         if let totals { try tables.append(.unproved(totals), time: time, to: &state) }
         for rounds in counts { try tables.append(.denied(rounds), time: time, to: &state) }
+        for (courier, counts) in couriers { try tables.add(counts, of: courier, time: time) }
+        if !couriers.isEmpty { try tables.dropOldCouriers() }
       }
     } catch {
       if let totals { unproved.putBack(totals) }
       denied.putBack(counts)
+      for (courier, counts) in couriers { courierCounter.add(counts, of: courier) }
     }
   }
 }
@@ -257,6 +267,10 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   /// The event that the ledger recorded for the current round; nil if there is none yet.
   package var event: AuditEvent?
   private let policy: SessionPolicy?
+  /// The pages of the audit log; nil for a store that gives none.
+  private let pages: AuditPages?
+  /// The prover of the last round.
+  private var courier: Courier?
   /// The device whose store this is.
   var deviceID: DeviceID { ledger.deviceID }
   /// Whether the device has a real clock.
@@ -264,9 +278,12 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   /// The parameters of the round that is recorded next, as the audit log keeps them; nil if they could not be hashed.
   private var parameters: [AuditedParameter]? = []
 
-  /// Makes the view of one connection. `policy` says how the audit log keeps parameters; without one, it keeps none.
-  package init(ledger: Ledger, memory: TokenMemory, clock: Time, policy: SessionPolicy? = nil) {
-    (self.ledger, self.memory, self.clock, self.policy) = (ledger, memory, clock, policy)
+  /// Makes the view of one connection. `policy` says how the audit log keeps parameters; without one, it keeps none. Without `pages`,
+  /// the log does not go home.
+  package init(
+    ledger: Ledger, memory: TokenMemory, clock: Time, policy: SessionPolicy? = nil, pages: AuditPages? = nil
+  ) {
+    (self.ledger, self.memory, self.clock, self.policy, self.pages) = (ledger, memory, clock, policy, pages)
   }
 
   package func clockFloor() throws(DeviceFault) -> UInt64 {
@@ -301,6 +318,7 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
       let introduces = policy?.introduces ?? false
       try ledger.record(round, parameters: parameters, introduces: introduces, &decision, decide: decide)
     } catch { throw .store }
+    courier = Courier(issuer: round.verifyingKey, tokenID: round.tokenID, subject: round.subject)
     if decision.attempt == nil {
       var judged = AuditedRound(round, status: decision.status)
       judged.isRepetition = decision.isRepetition
@@ -378,8 +396,36 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     do throws(LedgerError) { result = try ledger.take(bulletin, on: terms) } catch { throw .store }
     if result == .taken {
       event = .bulletinTaken(bulletin.issuer, bulletin.claims.audience, number: bulletin.claims.number)
+      count(CourierCounts(bulletins: 1))
     }
     return result
+  }
+
+  package mutating func auditPage(from: UInt64, for home: KeyID) throws(DeviceFault) -> [UInt8]? {
+    let page = try pages?.page(from: from, for: home, of: ledger, realClock: clock.unixSeconds())
+    if page != nil { count(CourierCounts(pages: 1)) }
+    return page
+  }
+
+  package func acknowledgedAuditCount() throws(DeviceFault) -> UInt64 {
+    do throws(LedgerFault) { return try ledger.acknowledgedAuditCount() } catch { throw .store }
+  }
+
+  package mutating func acknowledgeAudit(
+    _ chain: AuditChain, by home: KeyID, realClock: UInt64?
+  ) throws(DeviceFault) -> BulletinResult {
+    let result: BulletinResult
+    do throws(LedgerError) { result = try ledger.acknowledgeAudit(chain, by: home, realClock: realClock) } catch {
+      throw .store
+    }
+    if result == .taken { count(CourierCounts(receipts: 1)) }
+    if result == .refused { event = .receiptRefused(home, count: chain.count) }
+    return result
+  }
+
+  /// Counts mail of the prover of the last round. The owner's counts for nobody.
+  private func count(_ counts: CourierCounts) {
+    if let courier { ledger.courierCounter.add(counts, of: courier) }
   }
 
   package mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool {

@@ -19,6 +19,7 @@ package final class Ledger: Sendable {
   package let unproved = UnauthenticatedCounter()
   let running = RunningRequests()
   let bulletinStates = BulletinStates()
+  let courierCounter = CourierCounter()
   package let denied = DeniedCounter()
   private let anchor: LedgerAnchor?
   private let monitor = Monitor()
@@ -189,7 +190,7 @@ package final class Ledger: Sendable {
     }
     guard isWritten, let state = group.state else { return nil }
     running.remove(outcomes)
-    tables.auditBound.note(kept: state.audit.count - state.auditBase.count)
+    tables.auditKeeping.note(kept: state.audit.count - state.auditBase.count)
     return state.epoch
   }
 
@@ -239,14 +240,14 @@ package final class Ledger: Sendable {
     }
   }
 
-  /// The most entries that the audit log keeps, according to the policy; nil for no limit. Beyond it, the oldest are dropped.
-  package var auditBound: UInt64? {
-    get { unsafe tables.auditBound.count }
-    set { unsafe tables.auditBound.count = newValue }
+  /// The policy's rules about keeping the audit log. Beyond its bound, the oldest entries are dropped.
+  package var auditRules: AuditRules {
+    get { unsafe tables.auditKeeping.rules }
+    set { unsafe tables.auditKeeping.rules = newValue }
   }
 
   /// Returns the number of audit entries and their bound if the oldest ones are about to be dropped, once.
-  package func takeAuditNotice() -> (kept: UInt64, bound: UInt64)? { unsafe tables.auditBound.takeNotice() }
+  package func takeAuditNotice() -> (kept: UInt64, bound: UInt64)? { unsafe tables.auditKeeping.takeNotice() }
 
   /// Moves SQLite's write-ahead log into the file.
   package func checkpoint() throws(LedgerError) {
@@ -275,7 +276,7 @@ package struct LedgerState: Sendable, Equatable {
   /// The id of the device whose ledger this is.
   var deviceID: DeviceID
   /// The clock floor, in Unix seconds. Only the owner lowers it.
-  var clockFloor: UInt64
+  package var clockFloor: UInt64
   /// The highest clock floor before the owner lowered it, in Unix seconds. The uses and nonces of tokens that expired by then
   /// may have been dropped, so they count as used up.
   var forgottenThrough: UInt64 = 0
@@ -285,16 +286,24 @@ package struct LedgerState: Sendable, Equatable {
   package var keptCount: UInt64 = 0
   /// The number of tokens whose request numbers are in the ledger.
   var requestCount: UInt64 = 0
-  var audit = AuditChain()
+  /// The chain of the audit log.
+  package var audit = AuditChain()
   /// The chain up to the newest audit entry that was cut off.
   var auditBase = AuditChain()
+  /// The number of the last audit entry that the log's home has acknowledged; 0 if there is none.
+  var acknowledged: UInt64 = 0
   var policySeen = PolicySeen.none
   /// The number of bulletins that were taken since the device was made. Without any, no round looks for what they say.
-  var bulletinCount: UInt64 = 0
+  package var bulletinCount: UInt64 = 0
   /// The value of the anchored ledger's counter once this state is the newest; nil without an anchor.
   package var epoch: UInt64?
   /// The path of the TPM that an anchored ledger was made with.
   var tpm: String?
+
+  /// Makes the state of a new device, whose clock floor is in Unix seconds.
+  package init(deviceID: DeviceID, clockFloor: UInt64) {
+    (self.deviceID, self.clockFloor) = (deviceID, clockFloor)
+  }
 
   /// Returns the device's time: the later of the clock floor and the real clock, in Unix seconds.
   func time(realClock: UInt64?) -> UInt64 {

@@ -25,7 +25,7 @@ extension LedgerTables {
   private static var versionLimit: UInt64 { 256 }
 
   /// Returns the numbers of a key's newest bulletins for these audiences.
-  func bulletins(of issuer: KeyID, for audiences: [AudienceID]) throws(DatabaseError) -> BulletinList {
+  package func bulletins(of issuer: KeyID, for audiences: [AudienceID]) throws(DatabaseError) -> BulletinList {
     let rows = try database.all(
       "SELECT audience, number FROM bulletins WHERE kid = ?", .copying(issuer.bytes)
     ) { (row) throws(DatabaseError) in BulletinList.Row(audience: try row.fixedBytes(0), number: try row.unsigned(1)) }
@@ -71,10 +71,34 @@ extension LedgerTables {
     }
   }
 
+  /// Takes a bulletin, in the order of docs/couriers.md. Unless the result is `taken`, the caller undoes everything.
+  ///
+  /// - Parameters:
+  ///   - bulletin: the bulletin.
+  ///   - audiences: the device and its groups.
+  ///   - limits: the room of the ledger.
+  ///   - terms: the device's time, and what the policy permits.
+  ///   - state: the state of the ledger, which the caller saves.
+  package func take(
+    _ bulletin: borrowing VerifiedBulletin, for audiences: [AudienceID], limits: LedgerLimits, on terms: BulletinTerms,
+    state: inout LedgerState
+  ) throws(DatabaseError) -> BulletinResult {
+    let claims = bulletin.claims
+    guard try trusts(bulletin.issuer, at: state.time(realClock: terms.realClock)) else { return .refused }
+    let list = try bulletins(of: bulletin.issuer, for: audiences)
+    guard let number = list.number(for: claims.audience) else { return .notAddressed }
+    if claims.number <= number { return .known }
+    if claims.predecessor > number { return .missed }
+    guard claims.issuedAt <= terms.latestIssue, claims.introduced.count == 0 || terms.mayIntroduce else {
+      return .refused
+    }
+    return try apply(bulletin, limits: limits, realClock: terms.realClock, state: &state)
+  }
+
   /// Records a bulletin that the device takes, and does what its claims say.
   ///
   /// - Returns: `taken`, or `full`; the caller then undoes everything.
-  func apply(
+  private func apply(
     _ bulletin: borrowing VerifiedBulletin, limits: LedgerLimits, realClock: UInt64?, state: inout LedgerState
   ) throws(DatabaseError) -> BulletinResult {
     let (issuer, claims) = (bulletin.issuer, bulletin.claims)
@@ -209,22 +233,13 @@ extension Ledger {
     }
   }
 
-  /// Takes a bulletin in one durable transaction, in the order of docs/couriers.md. Any result but `taken` changes nothing.
+  /// Takes a bulletin in one durable transaction. Any result but `taken` changes nothing.
   func take(
     _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
   ) throws(LedgerError) -> BulletinResult {
     let (audiences, limits) = (audiences, limits)
     return try write(isKept: { $0 == .taken }) { (tables, state) throws(DatabaseError) -> BulletinResult in
-      let claims = bulletin.claims
-      guard try tables.trusts(bulletin.issuer, at: state.time(realClock: terms.realClock)) else { return .refused }
-      let list = try tables.bulletins(of: bulletin.issuer, for: audiences)
-      guard let number = list.number(for: claims.audience) else { return .notAddressed }
-      if claims.number <= number { return .known }
-      if claims.predecessor > number { return .missed }
-      guard claims.issuedAt <= terms.latestIssue, claims.introduced.count == 0 || terms.mayIntroduce else {
-        return .refused
-      }
-      return try tables.apply(bulletin, limits: limits, realClock: terms.realClock, state: &state)
+      try tables.take(bulletin, for: audiences, limits: limits, on: terms, state: &state)
     }
   }
 }

@@ -6,7 +6,10 @@ import Synchronization
 /// The tables of the ledger. Every method runs while the caller holds the ledger's lock.
 package struct LedgerTables {
   package let database: Database
-  package let auditBound = AuditBound()
+  package let auditKeeping = AuditKeeping()
+
+  /// Makes the tables of a database with ``schema``.
+  package init(database: Database) { self.database = database }
 
   /// The letters "HfDv".
   package static let applicationID: Int32 = 0x4866_4476
@@ -37,21 +40,23 @@ package struct LedgerTables {
     """,
     usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema, ownerLockSchema, introductionsSchema,
     authenticatorsSchema, runsSchema, policyKeySchema, bulletinsSchema,
+    homeSchema,
   ]
 
   package func insert(_ state: LedgerState) throws(DatabaseError) {
     try database.run(
-      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
+      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
       .unsigned(state.clockFloor), .unsigned(state.forgottenThrough), .unsigned(state.bootCount),
       .unsigned(state.keptCount), .unsigned(state.audit.count), .copying(state.audit.head.bytes),
       value(state.policySeen), .optional(state.epoch), .optional(state.tpm), .unsigned(state.requestCount),
-      .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes), .unsigned(state.bulletinCount))
+      .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes), .unsigned(state.bulletinCount),
+      .unsigned(state.acknowledged))
   }
 
   package func state() throws(DatabaseError) -> LedgerState {
     let sql: StaticString = """
       SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen,
-        epoch, tpm, request_count, audit_base_count, audit_base_head, bulletin_count
+        epoch, tpm, request_count, audit_base_count, audit_base_head, bulletin_count, audit_acknowledged
       FROM state
       """
     let state = try database.one(sql) { (row) throws(DatabaseError) in
@@ -68,6 +73,7 @@ package struct LedgerTables {
       state.requestCount = try row.unsigned(10)
       state.auditBase = AuditChain(count: try row.unsigned(11), head: try row.fixedBytes(12))
       state.bulletinCount = try row.unsigned(13)
+      state.acknowledged = try row.unsigned(14)
       return state
     }
     guard let state else { throw .corrupt }
@@ -78,14 +84,14 @@ package struct LedgerTables {
     let sql: StaticString = """
       UPDATE state SET device_id = ?, clock_floor = ?, forgotten_through = ?, boot_count = ?, kept_count = ?,
         audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?, request_count = ?, audit_base_count = ?,
-        audit_base_head = ?, bulletin_count = ?
+        audit_base_head = ?, bulletin_count = ?, audit_acknowledged = ?
       """
     try database.run(
       sql, .copying(state.deviceID.bytes), .unsigned(state.clockFloor), .unsigned(state.forgottenThrough),
       .unsigned(state.bootCount), .unsigned(state.keptCount), .unsigned(state.audit.count),
       .copying(state.audit.head.bytes), value(state.policySeen), .optional(state.epoch), .optional(state.tpm),
       .unsigned(state.requestCount), .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes),
-      .unsigned(state.bulletinCount))
+      .unsigned(state.bulletinCount), .unsigned(state.acknowledged))
   }
 
   /// Empties every table except the state and the audit log.
@@ -95,6 +101,7 @@ package struct LedgerTables {
       "DELETE FROM requests", "DELETE FROM introductions",
       "DELETE FROM users", "DELETE FROM accounts", "DELETE FROM codes",
       "DELETE FROM bulletins", "DELETE FROM revoked", "DELETE FROM minimum_versions", "DELETE FROM ended_keys",
+      "DELETE FROM couriers",
     ] {
       try database.run(sql)
     }
@@ -239,10 +246,15 @@ extension LedgerTables {
   /// entries are cut off.
   package func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
     try insert(event, time: time, to: &state)
-    guard let bound = auditBound.count, state.audit.count - state.auditBase.count > bound else { return }
+    let keeping = auditKeeping.rules
+    guard let bound = keeping.bound, state.audit.count - state.auditBase.count > bound else { return }
     // Cutting several entries at once makes an entry about the cut rare.
-    let spared = min(bound / 16, Self.dropLimit)
-    try cut(behind: state.audit.count - bound + spared, time: time, state: &state)
+    let end = state.audit.count - bound + min(bound / 16, Self.dropLimit)
+    let lostAfter = max(state.acknowledged, state.auditBase.count)
+    try cut(behind: end, time: time, state: &state)
+    if keeping.home != nil, end > lostAfter {
+      try insert(.entriesLost(count: end - lostAfter), time: time, to: &state)
+    }
     try dropCutEntries(state)
   }
 
@@ -288,36 +300,6 @@ extension LedgerTables {
     let sql: StaticString = "SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"
     return try database.all(sql, .unsigned(sequence), .unsigned(limit)) { (row) throws(DatabaseError) in
       AuditRow(sequence: try row.unsigned(0), entry: try row.bytes(1), hash: try row.bytes(2))
-    }
-  }
-}
-
-/// The most audit entries that are kept; nil for no limit. The policy may change it while the ledger is being written.
-package final class AuditBound: Sendable {
-  private struct State {
-    var bound: UInt64?
-    var kept: UInt64 = 0
-    var isAnnounced = false
-  }
-
-  private let state = Mutex(State())
-
-  package var count: UInt64? {
-    get { state.withLock { $0.bound } }
-    set { state.withLock { $0.bound = newValue } }
-  }
-
-  func note(kept: UInt64) { state.withLock { $0.kept = kept } }
-
-  /// Returns the number of entries if they have reached nine tenths of the bound, once until they are fewer again.
-  func takeNotice() -> (kept: UInt64, bound: UInt64)? {
-    state.withLock { state in
-      guard let bound = state.bound, state.kept >= bound - bound / 10 else {
-        state.isAnnounced = false
-        return nil
-      }
-      defer { state.isAnnounced = true }
-      return state.isAnnounced ? nil : (state.kept, bound)
     }
   }
 }

@@ -125,6 +125,8 @@ package struct LedgerSummary: Sendable, Equatable {
   package let audit: AuditChain
   /// The number of audit entries that a folder keeps.
   package var keptAuditCount: UInt64 = 0
+  /// The number of the last audit entry that the home of the log has acknowledged; 0 if there is none.
+  package var acknowledgedAuditCount: UInt64 = 0
   /// The number of starts of the server that did not end in order, as far as a later start has found that out.
   package var disorderlyEnds: UInt64 = 0
   /// Whether a server has started that has not ended in order: it runs, or was killed.

@@ -49,8 +49,7 @@ extension DevicePolicy {
       ?? Self.usualIssueAdvanceDays
     if let codes = policy.member("codes") { codeLimits = try CodeLimits(codes) }
     if let audit = policy.member("audit") {
-      try audit.checkMembers(["entries"])
-      auditEntryCount = try audit.required("entries").integer(Self.leastAuditEntryCount...maximumInteger)
+      auditRules = try AuditRules(audit)
     }
     for member in try policy.member("introducers")?.elements() ?? [] {
       guard let text = member.value.text, let keyID: KeyID = fixedBytes(hexadecimal: text),
@@ -77,7 +76,7 @@ extension DevicePolicy {
         + [
           ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)), ("codes", codeLimits.json()),
         ]
-        + (auditEntryCount.map { [("audit", .object([("entries", .integer($0))]))] } ?? [])
+        + (auditRules == AuditRules() ? [] : [("audit", auditRules.json())])
         + (introducers.isEmpty
           ? [] : [("introducers", .array(introducers.map { hexadecimal($0) }.sorted().map { .string($0) }))])
         + [
@@ -106,6 +105,37 @@ extension DevicePolicy {
     "maximum_age_seconds",
     "maximum_issue_advance_days", "codes", "audit", "introducers", "commands",
   ]
+}
+
+extension AuditRules {
+  fileprivate init(_ audit: JSONMember) throws(JSONMistake) {
+    try audit.checkMembers(["entries", "home", "when_full"])
+    self.init()
+    bound = try audit.member("entries")?.integer(DevicePolicy.auditBounds)
+    if let home = audit.member("home") {
+      guard let text = home.value.text, let keyID: KeyID = fixedBytes(hexadecimal: text) else {
+        throw home.mistake(.hexadecimal(digitCount: 16))
+      }
+      self.home = keyID
+    }
+    guard bound != nil || home != nil else { throw audit.mistake(.form("an object with entries, home or both")) }
+    guard let whenFull = audit.member("when_full") else { return }
+    guard bound != nil, home != nil else {
+      throw whenFull.mistake(.form("absent, because it needs both entries and home"))
+    }
+    switch whenFull.value.text {
+    case "refuse": refusesWhenFull = true
+    case "drop": refusesWhenFull = false
+    default: throw whenFull.mistake(.text(of: ["refuse", "drop"]))
+    }
+  }
+
+  fileprivate func json() -> JSONValue {
+    .object(
+      (bound.map { [("entries", .integer($0))] } ?? [])
+        + (home.map { [("home", .string(hexadecimal($0)))] } ?? [])
+        + (refusesWhenFull ? [("when_full", .string("refuse"))] : []))
+  }
 }
 
 extension CommandRule {

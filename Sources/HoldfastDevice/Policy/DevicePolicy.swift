@@ -11,8 +11,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   package static let usualIssueAdvanceDays: UInt64 = 400
   /// The greatest value of ``maximumIssueAdvanceDays``.
   package static let greatestIssueAdvanceDays: UInt64 = 36_500
-  /// The least value of ``auditEntryCount``.
-  package static let leastAuditEntryCount: UInt64 = 1000
+  /// The bounds that an audit log can have.
+  package static let auditBounds: ClosedRange<UInt64> = 1000...10_000_000
 
   /// Whether tokens without a signature are accepted.
   public var acceptsUnsigned: Bool
@@ -28,8 +28,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   public var codeLimits: CodeLimits
   /// The keys whose bulletins may introduce others.
   package var introducers: Set<KeyID> = []
-  /// The number of audit entries that a served folder keeps; nil for all. A microcontroller has a separate bound.
-  package var auditEntryCount: UInt64?
+  /// The rules about keeping the audit log of a served folder. A microcontroller has a separate bound.
+  package var auditRules = AuditRules()
   /// The rules of the commands, with the limits that apply to each.
   package var commands: [BoundedText<32>: CommandRule]
   /// The rules that depend on parameters and circumstances, of the commands that have any.
@@ -50,7 +50,7 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   package init(
     commands: [BoundedText<32>: CommandRule] = [:], limits: TokenLimits = TokenLimits(), acceptsUnsigned: Bool = false,
     acceptsMAC: Bool = false, maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays,
-    codeLimits: CodeLimits = CodeLimits(), auditEntryCount: UInt64? = nil
+    codeLimits: CodeLimits = CodeLimits()
   ) {
     self.commands = commands
     self.limits = limits
@@ -58,7 +58,6 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
     self.acceptsMAC = acceptsMAC
     self.maximumIssueAdvanceDays = maximumIssueAdvanceDays
     self.codeLimits = codeLimits
-    self.auditEntryCount = auditEntryCount
   }
 
   /// Returns the rule of a command; nil if the policy does not name it.
@@ -142,6 +141,9 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
 
   /// Returns whether the policy names the key among the introducers.
   public func mayIntroduce(_ issuer: KeyID) -> Bool { introducers.contains(issuer) }
+
+  /// The id of the key whose holder is the home of the audit log; nil if the log stays at the device.
+  public var auditHome: KeyID? { auditRules.home }
 
   /// Returns true: the device tells a user's state if the policy names `user-state`.
   public static var knowsUserState: Bool { true }
@@ -286,4 +288,5 @@ package final class SessionPolicy: Policy {
   package var codeLimits: CodeLimits { current.codeLimits }
   package var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
   package func mayIntroduce(_ issuer: KeyID) -> Bool { current.mayIntroduce(issuer) }
+  package var auditHome: KeyID? { current.auditHome }
 }

@@ -134,7 +134,7 @@ package final class PolicyWatch: Sendable {
       guard announced != mark else { return false }
       announced = mark
       // While the file is invalid, nothing is allowed, and no audit entry is dropped.
-      ledger.auditBound = reading.policy.auditEntryCount
+      ledger.auditRules = reading.policy.auditRules
       return true
     }
     if isNew { announce(reading, realClock: realClock) }

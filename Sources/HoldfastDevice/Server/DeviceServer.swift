@@ -149,7 +149,8 @@ extension DeviceServer {
     defer { release(number) }
     let session: VerifierSession<Machine, Keys, Random, Time>
     do throws(DeviceFault) {
-      session = try device.session(sessionNumber, connection: number, actuator: actuator)
+      session = try device.session(
+        sessionNumber, connection: number, transport: RoundTransport(of: channel), actuator: actuator)
     } catch { return device.notify(.fault(connection: number, error)) }
     device.notify(.connected(connection: number, channel.peer))
     var loop = ConnectionLoop(

@@ -150,7 +150,7 @@ private struct LogState {
     case .unknownToActuator(_, let command):
       // A mistake of the owner's is one entry, however often it has an effect.
       if unknownCommands.count < capacity, unknownCommands.insert(command).inserted { return .notice(notice) }
-    case .bulletin, .commandFailed, .policy, .ledgerFault, .auditLogNearlyFull: return .notice(notice)
+    case .bulletin, .receiptRefused, .commandFailed, .policy, .ledgerFault, .auditLogNearlyFull: return .notice(notice)
     }
     return nil
   }
@@ -259,6 +259,8 @@ public enum ServerNotice: Sendable, Equatable {
   case judged(JudgedRound)
   /// The device took the bulletin with this number, which a peer delivered, for it or for one of its groups.
   case bulletin(connection: UInt64, issuer: KeyID, audience: AudienceID, number: UInt64)
+  /// A receipt of the audit log's home for the entries up to this number contradicts the log. Nothing was acknowledged.
+  case receiptRefused(connection: UInt64, home: KeyID, count: UInt64)
   /// The policy allows a command that the actuator does not know. It was refused.
   case unknownToActuator(connection: UInt64, command: BoundedText<32>)
   /// The command of an accepted round failed. It was answered with `internal`.

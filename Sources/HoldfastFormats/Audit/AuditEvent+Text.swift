@@ -33,6 +33,8 @@ extension AuditEvent {
     case .policyKeySet: "policy-key"
     case .actuatorEvent: "actuator-event"
     case .bulletinTaken: "bulletin"
+    case .receiptRefused: "receipt-refused"
+    case .entriesLost: "entries-lost"
     }
   }
 
@@ -40,9 +42,9 @@ extension AuditEvent {
   package var level: AuditLevel {
     switch self {
     case .round(let round): round.status == .accepted ? .information : .warning
-    case .denied, .unproved, .generationFloorMoved, .clockFloorMoved, .logCut: .warning
+    case .denied, .unproved, .generationFloorMoved, .clockFloorMoved, .logCut, .entriesLost: .warning
     case .policySeen(let digest): digest == nil ? .error : .notice
-    case .failed: .error
+    case .failed, .receiptRefused: .error
     case .started, .stopped, .parameter, .actuatorEvent: .information
     default: .notice
     }
@@ -77,6 +79,9 @@ extension AuditEvent {
       [
         ("issuer", .word(hexadecimal(keyID))), ("audience", .word(hexadecimal(audience))), ("number", .number(number)),
       ]
+    case .receiptRefused(let keyID, let count):
+      [("home", .word(hexadecimal(keyID))), ("count", .number(count))]
+    case .entriesLost(let count): [("entries", .number(count))]
     case .generationFloorMoved(let keyID, let from, let to):
       [("issuer", .word(hexadecimal(keyID))), ("from", .number(from)), ("to", .number(to))]
     }
@@ -155,6 +160,23 @@ extension AuditedRound {
       ("token", .word(hexadecimal(tokenID))),
     ]
     if let user { details.append(("user", .text(user.description))) }
+    guard let origin else { return details }
+    if let transport = origin.transport { details.append(("transport", .word(transport.name))) }
+    let version = origin.version
+    details.append(("version", .word("\(version.major).\(version.minor).\(version.patch)")))
     return details
+  }
+}
+
+extension RoundTransport {
+  /// The name in one word.
+  package var name: String {
+    switch self {
+    case .socket: "socket"
+    case .serial: "serial"
+    case .l2cap: "l2cap"
+    case .rfcomm: "rfcomm"
+    case .lowEnergy: "le"
+    }
   }
 }

@@ -57,6 +57,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
       device INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (audience, number)
     ) WITHOUT ROWID, STRICT
     """,
+    auditSchema,
   ]
 
   /// Durably records the key of a device if none is recorded yet. Returns false if another key is recorded.

@@ -84,6 +84,7 @@ extension ServiceFolder {
     _ releaseKeys: Span<UInt8>, _ policy: ServicePolicy, _ signature: AttestationSignature
   ) throws(ServiceFolderFault) {
     try createScalar(.issuer)
+    try createScalar(.agreement)
     if signature == .es256 { try createScalar(.attestation) }
     try createSecret(.account)
     try createEncryptionKey()

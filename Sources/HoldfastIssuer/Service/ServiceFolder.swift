@@ -187,6 +187,9 @@ extension ServiceFolder {
     if try hasAttestationKey() {
       guard try signingKey(.attestation).publicPoint != issuer else { throw .sharedKey }
     }
+    if try has(.agreement) {
+      guard try signingKey(.agreement).publicPoint != issuer else { throw .sharedKey }
+    }
     let encryption = try encryptionKey()
     guard !encryption.hasPublicPoint(issuer.bytes) else { throw .sharedKey }
   }
@@ -230,6 +233,8 @@ package enum ServiceFile: String, Sendable, CaseIterable {
   case attestationEncryption = "attestation-encryption.jwk"
   /// The issuer's signing key, a scalar of 32 bytes.
   case issuer = "issuer.key"
+  /// The key for agreement with devices, a scalar of 32 bytes, for the pages of their audit logs. Folders of earlier versions have none.
+  case agreement = "agreement.key"
   /// The secret from which the keys shared with devices are derived, 32 bytes; absent until the first such key is made.
   case mac = "mac.key"
   /// The keys of the releases, 48 bytes each: measurement proof key and evidence key.

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 
-/// The bulletins that a prover carries to one device, and the list that it knows of the device.
+/// The bulletins and the receipt that a prover carries to one device, and the list that it knows of the device.
 ///
 /// They are in `mail.json` in the folder of the device's enrolment. Nothing in it is secret, and a copy of it is of no use.
 package struct Mail: Sendable, Equatable {
@@ -16,6 +16,12 @@ package struct Mail: Sendable, Equatable {
   package private(set) var bulletins: [CarriedBulletin] = []
   /// The list of the device, as far as it is known; nil before the device was asked.
   package var list: BulletinList?
+  /// The newest receipt of the home of the device's audit log, at most 256 bytes; nil once the device has it.
+  package var receipt: [UInt8]?
+  /// The number of the first entry of the audit log that the home misses, as it said last; 0 if it did not.
+  package var missingEntry: UInt64 = 0
+  /// The numbers of what this prover gave and took since it was enrolled.
+  package var counts = MailCounts()
 
   /// Creates mail of nothing.
   package init() {}
@@ -34,6 +40,30 @@ package struct Mail: Sendable, Equatable {
       byteCount += bulletin.bytes.count
       return byteCount <= Self.byteLimit
     }.sorted { $0.number < $1.number }
+  }
+
+  /// The most answers that are read to find bulletins that a device does not have.
+  private static let answerLimit = 64
+
+  /// Reads answers of a service until one has a bulletin that the device does not have: an answer has what is above one number, but the
+  /// device has a number for each of its audiences.
+  ///
+  /// - Parameters:
+  ///   - list: the list of the device; nil if it is not known.
+  ///   - ask: asks the service for bulletins with numbers above the given one.
+  /// - Returns: the bulletins that the device may need; none if it has all.
+  /// - Throws: the errors of `ask`.
+  package static func fetch<Fault: Error>(
+    for list: BulletinList?, asking ask: (_ have: UInt64) throws(Fault) -> [CarriedBulletin]
+  ) throws(Fault) -> [CarriedBulletin] {
+    var have = list?.rows.map(\.number).min() ?? 0
+    for _ in 0..<answerLimit {
+      let bulletins = try ask(have)
+      let missing = bulletins.filter { $0.isMissing(in: list) }
+      guard missing.isEmpty, let last = bulletins.map(\.number).max(), last > have else { return missing }
+      have = last
+    }
+    return []
   }
 
   /// Returns the first bulletin that the device does not have and can take, of at most `byteLimit` bytes, without those that it
@@ -101,14 +131,47 @@ package struct CarriedBulletin: Sendable, Equatable {
 
   /// The bulletin as JSON.
   package var json: JSONValue {
-    var text: [UInt8] = []
-    text.append(asPaddedBase64: bytes.span)
-    return .object([
+    .object([
       ("audience", .string(hexadecimal(audience))), ("number", .integer(number)),
-      ("predecessor", .integer(predecessor)),
-      ("bulletin", .string(String(decoding: text, as: UTF8.self))),
+      ("predecessor", .integer(predecessor)), ("bulletin", .string(paddedBase64(bytes))),
     ])
   }
+}
+
+/// The numbers of what a prover gave to a device and its service, and took from them.
+package struct MailCounts: Sendable, Equatable {
+  /// The bulletins that the device said it has taken.
+  package var bulletins: UInt64 = 0
+  /// The receipts that the device said it has taken.
+  package var receipts: UInt64 = 0
+  /// The pages that the device gave.
+  package var pages: UInt64 = 0
+  /// The pages that were handed in at the service.
+  package var handedIn: UInt64 = 0
+
+  package init() {}
+
+  fileprivate init(_ value: JSONValue) {
+    bulletins = value["bulletins"]?.number ?? 0
+    receipts = value["receipts"]?.number ?? 0
+    pages = value["pages"]?.number ?? 0
+    handedIn = value["handed_in"]?.number ?? 0
+  }
+
+  /// The numbers as JSON.
+  package var json: JSONValue {
+    .object([
+      ("bulletins", .integer(bulletins)), ("receipts", .integer(receipts)), ("pages", .integer(pages)),
+      ("handed_in", .integer(handedIn)),
+    ])
+  }
+}
+
+/// Returns bytes that are no secret as base64 with padding.
+func paddedBase64(_ bytes: [UInt8]) -> String {
+  var text: [UInt8] = []
+  text.append(asPaddedBase64: bytes.span)
+  return String(decoding: text, as: UTF8.self)
 }
 
 extension Mail {
@@ -119,6 +182,14 @@ extension Mail {
     let bulletins = elements.compactMap(CarriedBulletin.init)
     guard bulletins.count == elements.count, bulletins.count <= Self.bulletinLimit else { return nil }
     self.bulletins = bulletins
+    if let receipt = value["receipt"] {
+      guard let text = receipt.text, let bytes = try? decodePublicPaddedBase64(text),
+        bytes.count <= AuditReceipt.maximumByteCount
+      else { return nil }
+      self.receipt = bytes
+    }
+    missingEntry = value["missing_entry"]?.number ?? 0
+    counts = MailCounts(value["counts"] ?? .null)
     guard let rows = value["list"]?.elements else { return }
     let list = rows.compactMap { row -> BulletinList.Row? in
       guard let text = row["audience"]?.text, let audience: AudienceID = fixedBytes(hexadecimal: text),
@@ -134,10 +205,12 @@ extension Mail {
     let rows = list?.rows.map { row in
       JSONValue.object([("audience", .string(hexadecimal(row.audience))), ("number", .integer(row.number))])
     }
-    return JSONValue.object(
-      [("version", .integer(1)), ("bulletins", .array(bulletins.map(\.json)))]
-        + (rows.map { [("list", .array($0))] } ?? [])
-    ).pretty()
+    var members: [(String, JSONValue)] = [("version", .integer(1)), ("bulletins", .array(bulletins.map(\.json)))]
+    if let rows { members.append(("list", .array(rows))) }
+    if let receipt { members.append(("receipt", .string(paddedBase64(receipt)))) }
+    if missingEntry > 0 { members.append(("missing_entry", .integer(missingEntry))) }
+    if counts != MailCounts() { members.append(("counts", counts.json)) }
+    return JSONValue.object(members).pretty()
   }
 }
 

@@ -35,6 +35,8 @@ public struct ProofOutcome: Sendable {
   package internal(set) var deviceClock: UInt64?
   /// The number of bulletins that the device says it has taken from this prover.
   public package(set) var deliveredBulletinCount = 0
+  /// Whether the device gave a page of its audit log, for ``Prover/auditPages(of:)``.
+  public package(set) var hasTakenAuditPage = false
   /// The damage to the state folder that makes the device deny the proof; nil if the enrolment is intact.
   package internal(set) var damage: StateFolderFault?
 }
@@ -160,7 +162,7 @@ package struct Proof: ~Copyable {
           attemptCount: attemptCount)
         outcome.deviceClock = deviceClock
         guard outcome.isOvertaken, renumberingCount < Self.maximumRenumberingCount else {
-          outcome.deliveredBulletinCount = deliver(after: verdict, of: enrolment, over: &meeting.conversation)
+          exchangeMail(after: &outcome, of: enrolment, over: &meeting.conversation)
           return outcome
         }
         session.requestNumber = try nextNumber(for: enrolment)
@@ -178,20 +180,19 @@ package struct Proof: ~Copyable {
     }
   }
 
-  /// Delivers bulletins after a command that was accepted. If that fails, the command was accepted all the same. Over a channel of the
-  /// app's, nothing is delivered, since the app may go on with the device's next challenge.
-  ///
-  /// - Returns: The number of bulletins that the device says it has taken.
-  private func deliver(
-    after verdict: ProverOutcome, of enrolment: Enrolment, over conversation: inout Conversation
-  ) -> Int {
-    guard verdict.isAuthenticated, verdict.status == .accepted, let state = verdict.notice.bulletinState,
-      options.courier.milliseconds > 0, conversation.isOwn,
+  /// Exchanges mail after a command that was accepted, or refused only because the audit log is full. If that fails, the verdict stands
+  /// all the same. Over a channel of the app's, there is no mail, since the app may go on with the device's next challenge.
+  private func exchangeMail(
+    after outcome: inout ProofOutcome, of enrolment: Enrolment, over conversation: inout Conversation
+  ) {
+    let verdict = outcome.verdict
+    guard verdict.isAuthenticated, verdict.status == .accepted || verdict.notice.refusal == .auditLogFull,
+      !verdict.isRepetition, options.courier.milliseconds > 0, conversation.isOwn,
       let entry = try? enrolments.folder.entry(of: enrolment.descriptor.deviceID)
-    else { return 0 }
+    else { return }
     var visit = Visit(entry.folder, options.courier)
-    do throws(ProverError) { try visit.deliver(over: &conversation, to: state) } catch {}
-    return visit.deliveredCount
+    do throws(ProverError) { try visit.exchangeMail(over: &conversation, verdict.notice) } catch {}
+    (outcome.deliveredBulletinCount, outcome.hasTakenAuditPage) = (visit.deliveredCount, visit.hasPage)
   }
 
   /// Checks the terms of the only enrolment that is possible, if it is known before a device has answered.

@@ -107,6 +107,7 @@ package struct EnrolmentFolder: Sendable {
     for name in [
       Self.enrolmentName, Self.rememberedName, Self.tokenName(.cose), Self.tokenName(.jose), Self.fingerprintsName,
       Self.configurationName, RequestNumbers.fileName, Self.termsName, LatestTime.fileName, Mail.fileName,
+      CarriedPages.fileName,
     ] {
       do throws(FileError) { try Files.removeFile(at: file(name)) } catch {
         guard error.kind == .notFound else { throw .file(error) }

@@ -6,7 +6,20 @@ import HoldfastStorage
 
 extension Fleet {
   /// The seconds after which an audience may get the next bulletin.
-  static let bulletinSeconds: UInt64 = 60
+  package static let bulletinSeconds: UInt64 = 60
+  /// The most bulletins in one answer to a courier.
+  package static let bulletinLimit = 16
+  private static let bulletinByteLimit = 16_384
+
+  /// Returns the bulletins of one answer: the first of some, within the limits.
+  package static func answer(_ bulletins: [IssuedBulletin]) -> [IssuedBulletin] {
+    var byteCount = 0
+    return Array(
+      bulletins.prefix(bulletinLimit).prefix { bulletin in
+        byteCount += bulletin.bytes.count
+        return byteCount <= bulletinByteLimit
+      })
+  }
 
   /// Returns what a courier takes to a device: bulletins for it and its groups with higher numbers, the oldest first. News is signed
   /// before, at most once a minute for each audience.
@@ -151,17 +164,11 @@ extension FleetSession {
   {
     let key = Value.copying(device.bytes)
     let isFull = try isFull(key)
-    let values = [key, .unsigned(have), .copying(issuer.bytes), .unsigned(now), .unsigned(UInt64(Self.mailLimit))]
+    let values = [key, .unsigned(have), .copying(issuer.bytes), .unsigned(now), .unsigned(UInt64(Fleet.bulletinLimit))]
     let found = try isFull ? rows(Self.ownMail, values: values) : rows(Self.allMail, values: values)
     var bulletins: [IssuedBulletin] = []
-    var byteCount = 0
-    for row in found {
-      let bulletin = try bulletin(row)
-      byteCount += bulletin.bytes.count
-      guard byteCount <= Self.mailByteLimit else { break }
-      bulletins.append(bulletin)
-    }
-    return bulletins
+    for row in found { bulletins.append(try bulletin(row)) }
+    return Fleet.answer(bulletins)
   }
 
   private func isFull(_ device: Value) throws(FleetFault) -> Bool {
@@ -175,9 +182,6 @@ extension FleetSession {
     guard most > capacity else { return false }
     return try keptCount(of: device) > capacity
   }
-
-  private static let mailLimit = 16
-  private static let mailByteLimit = 16_384
 
   private static let ownMail: StaticString = """
     SELECT b.audience, b.number, b.predecessor, b.issued, b.bytes FROM bulletins b

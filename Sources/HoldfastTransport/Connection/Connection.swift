@@ -14,7 +14,7 @@ public final class Connection: Sendable {
   /// The default time for which a terminal must be silent, after bytes that are not a message, before reading resumes.
   public static let defaultSilenceMilliseconds = Limit.silence.linux
 
-  let scheme: Scheme
+  package let scheme: Scheme
   package let file: OpenFile
   package let terminal: TerminalLine?
   /// The peer's Bluetooth port; nil for another transport.

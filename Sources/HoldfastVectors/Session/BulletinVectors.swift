@@ -99,8 +99,8 @@ struct BulletinMessageVectors: ReplayableGroup {
     let message = try test.bytes("message")
     var written: [UInt8] = []
     do throws(EncodingFault) {
-      guard let mail = try BulletinMessage(message.span) else { return .refused("another message") }
-      BulletinMessage.encode(mail.bulletin, into: &written)
+      guard let mail = try MailMessage(message.span) else { return .refused("another message") }
+      MailMessage.encode(mail.kind, mail.bytes, into: &written)
     } catch { return .refused("\(error)") }
     return written == message ? .accepted : .differs("message, written again,")
   }

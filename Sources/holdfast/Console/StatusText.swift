@@ -67,6 +67,11 @@ extension Refusal {
         "the device's policy allows that command, but its actuator does not know it, so nothing was done",
         "the owner should remove it from the policy; a simulated lock knows lock, unlock, status, configure and open-safe"
       )
+    case .auditLogFull:
+      (
+        "the device's audit log is full, and its policy demands that the home of the log has every entry",
+        "carry the log home: holdfast sync, then the command again"
+      )
     case .refusedByUser: ("the user refused the command, and the device has recorded it", nil)
     case .codeUsed: ("the code, or a later one, was accepted before", "make another code; each is valid once")
     case .codeTooOld:

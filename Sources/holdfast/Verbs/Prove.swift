@@ -234,6 +234,7 @@ extension ProofOutcome {
     if deliveredBulletinCount > 0 {
       members.append(("bulletins_delivered", .integer(UInt64(deliveredBulletinCount))))
     }
+    if hasTakenAuditPage { members.append(("audit_page_taken", .bool(true))) }
     members.append(("microseconds", timing.json))
     return .object(members)
   }

@@ -6,10 +6,11 @@ import HoldfastProver
 
 struct Sync: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Fetch the bulletins of a service, which prove then delivers to the devices that it visits.",
+    abstract: "Exchange mail with a service: fetch bulletins for devices, and hand in pages of their audit logs.",
     discussion: """
-      A bulletin is signed by the issuer, so that a prover which carries it is not trusted. It reaches devices that have no network. \
-      enroll fetches them, too.
+      prove delivers the bulletins to the devices that it visits, and takes the pages along. Neither needs trust in the prover: the \
+      issuer signs bulletins, and the device seals pages. So devices without a network hear of revocations, and their audit logs are \
+      read at home. enroll exchanges mail, too.
       """,
     examples: [
       "holdfast sync --state phone",
@@ -36,17 +37,30 @@ struct Sync: Verb {
     var results: [JSONValue] = []
     for entry in states {
       let device = entry.device
-      let count = try source(for: entry).fetch(for: device, state: state)
+      let source = try source(for: entry)
+      let pageCount = try source.handInPages(of: device, state: state)
+      let count = try source.fetch(for: device, state: state)
+      if pageCount == nil {
+        Console.note(
+          "the service takes no audit log of device \(hexadecimal(device)): an online service takes none, and one in a folder needs the "
+            + "device to be registered")
+      }
       if output.json {
-        results.append(.object([("device", .string(hexadecimal(device))), ("bulletins", .integer(UInt64(count)))]))
+        results.append(
+          .object([
+            ("device", .string(hexadecimal(device))), ("bulletins", .integer(UInt64(count))),
+            ("pages_handed_in", .integer(UInt64(pageCount ?? 0))),
+          ]))
       } else {
-        Console.result("device \(hexadecimal(device)): \(count) bulletin\(count == 1 ? "" : "s") to deliver")
+        let pages = pageCount.flatMap { $0 > 0 ? ", \($0) page\($0 == 1 ? "" : "s") of its audit log handed in" : nil }
+        Console.result(
+          "device \(hexadecimal(device)): \(count) bulletin\(count == 1 ? "" : "s") to deliver\(pages ?? "")")
       }
     }
     if output.json { Console.result(.object([("devices", .array(results))])) }
   }
 
-  private func source(for entry: EnrolmentState) throws(Failure) -> BulletinSource {
+  private func source(for entry: EnrolmentState) throws(Failure) -> MailSource {
     if let service, !ServiceAddress.hasScheme(service) {
       try calls.checkUnused(without: "the URL of a service")
       return .folder(service)

@@ -1,18 +1,36 @@
 import HoldfastCore
 import TestSupport
 
-/// The readers of bulletins and of the messages about them, and a device that takes some, with cryptography that believes everything.
+/// The readers of bulletins, of pages of the audit log, of receipts and of the messages about them, and a device that takes some, with cryptography that believes everything.
 let bulletinTarget = FuzzTarget(
   "bulletin",
   [
     "HoldfastCore/Bulletin/Bulletin.swift", "HoldfastCore/Bulletin/BulletinClaims.swift",
     "HoldfastCore/Bulletin/BulletinDelivery.swift", "HoldfastCore/Bulletin/BulletinList.swift",
-    "HoldfastCore/Bulletin/BulletinMessages.swift",
+    "HoldfastCore/Bulletin/BulletinAnswer.swift", "HoldfastCore/Mail/MailMessage.swift",
+    "HoldfastCore/Mail/DeviceSession+Mail.swift", "HoldfastCore/Audit/AuditPage.swift",
+    "HoldfastCore/Audit/AuditReceipt.swift", "HoldfastCore/Audit/RoundOrigin.swift",
   ]
 ) { bytes in
   try readClaims(bytes)
   try readMessages(bytes)
+  try readPages(bytes)
   try deliver(bytes)
+}
+
+/// Reads a page, and seals and opens it; reads a receipt.
+private func readPages(_ bytes: [UInt8]) throws {
+  if let page = try? AuditPage(bytes.span) {
+    let secret = AuditPageSecret(Secret(), device: DeviceID(), home: KeyID())
+    var cryptography = CredulousCryptography()
+    let sealed = try secret.seal(page, random: FixedBytes<16>(), using: &cryptography)
+    let opened = try mustSucceed("a page that was sealed is none") { () throws -> AuditPage in
+      try secret.open(sealed.span, using: &cryptography)
+    }
+    try require(opened == page, "a page that is sealed and opened differs")
+  }
+  guard let receipt = try? AuditReceipt(bytes.span) else { return }
+  try require(receipt.chain.count > 0, "a receipt for nothing")
 }
 
 private func readClaims(_ bytes: [UInt8]) throws {
@@ -43,6 +61,11 @@ private func readMessages(_ bytes: [UInt8]) throws {
   if let again = (try? mailWrittenAgain(bytes)) ?? nil {
     try require(again == bytes, "a message about bulletins that is read and written again differs")
   }
+  if let answer = try? PageAnswer(bytes.span) {
+    var written: [UInt8] = []
+    answer.encode(into: &written)
+    try require(written == bytes, "an answer about pages that is read and written again differs")
+  }
   guard let answer = try? BulletinAnswer(bytes.span) else { return }
   var written: [UInt8] = []
   answer.encode(into: &written)
@@ -52,9 +75,9 @@ private func readMessages(_ bytes: [UInt8]) throws {
 
 /// Reads a message to a device, and writes it again; nil for a message of another type.
 private func mailWrittenAgain(_ bytes: [UInt8]) throws -> [UInt8]? {
-  guard let mail = try BulletinMessage(bytes.span) else { return nil }
+  guard let mail = try MailMessage(bytes.span) else { return nil }
   var written: [UInt8] = []
-  BulletinMessage.encode(mail.bulletin, into: &written)
+  MailMessage.encode(mail.kind, mail.bytes, into: &written)
   return written
 }
 

@@ -157,7 +157,7 @@ private final class SessionDevice {
   /// Answers one message.
   func answer(_ message: [UInt8]) throws {
     if !session.isChallengeOpen, session.activation == nil { try session.makeChallenge() }
-    if let outcome = session.respondToMail(message.span) { return try checkMail(outcome) }
+    if let answer = session.respondToMail(message.span) { return try checkMail(answer) }
     let before = machine.performed.count
     var machine = machine
     let outcome = session.respond(to: message.span, waitedMilliseconds: 0, actuator: &machine)
@@ -171,13 +171,14 @@ private final class SessionDevice {
     try require(acted == 0 || (acted == 1 && outcome.status == .accepted), "the machine acts without a verdict")
   }
 
-  /// Checks the answer to a message about bulletins.
-  private func checkMail(_ outcome: RoundOutcome) throws {
-    let answer = session.outgoing.array
-    guard outcome.isMail else {
-      return try require(outcome.closesConnection, "a refusal of mail does not end the connection")
+  /// Checks the answer to a message about mail.
+  private func checkMail(_ answer: MailAnswer) throws {
+    guard answer.outcome.isMail else {
+      return try require(answer.outcome.closesConnection, "a refusal of mail does not end the connection")
     }
-    _ = try mustSucceed("an answer to mail is none") { try BulletinAnswer(answer.span) }
+    if (try? PageAnswer(answer.message.span)) == nil {
+      _ = try mustSucceed("an answer to mail is none") { try BulletinAnswer(answer.message.span) }
+    }
     try require(session.isChallengeOpen, "mail uses up the challenge")
   }
 }

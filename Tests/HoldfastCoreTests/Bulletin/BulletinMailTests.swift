@@ -8,7 +8,8 @@ import HoldfastCore
 @Suite struct BulletinMailTests {
   private func message(_ bulletin: [UInt8]?) -> [UInt8] {
     var message: [UInt8] = []
-    BulletinMessage.encode(bulletin?.span, into: &message)
+    let bytes = bulletin ?? []
+    MailMessage.encode(bulletin == nil ? .list : .bulletin, bytes.span, into: &message)
     return message
   }
 
@@ -27,7 +28,7 @@ import HoldfastCore
     #expect(throws: EncodingFault.tooLong) { try isMail(message([UInt8](repeating: 0, count: 3073))) }
   }
 
-  private func isMail(_ bytes: [UInt8]) throws -> Bool { try BulletinMessage(bytes.span) != nil }
+  private func isMail(_ bytes: [UInt8]) throws -> Bool { try MailMessage(bytes.span) != nil }
 
   @Test func `a list is in order whatever the order of its rows, and its state depends on each of them`() throws {
     var cryptography = OpenSSLCryptography()

@@ -92,7 +92,7 @@ import HoldfastDevice
     let ledger = open.ledger
     try add(900, to: ledger)
     #expect(ledger.takeAuditNotice() == nil)
-    ledger.auditBound = 1000
+    ledger.auditRules.bound = 1000
     let notice = try #require(ledger.takeAuditNotice())
     #expect(notice == (try ledger.summary().keptAuditCount, 1000))
     try add(1, to: ledger)
@@ -196,7 +196,7 @@ import HoldfastDevice
 
   @Test func `policy bounds the log: the oldest go behind a recorded head`() throws {
     let device = try device(entries: 100)
-    device.ledger.auditBound = 64
+    device.ledger.auditRules.bound = 64
     for _ in 0..<200 {
       try device.ledger.record(.stopped, realClock: testTime)
       let report = try device.ledger.verifyAudit()
@@ -208,14 +208,14 @@ import HoldfastDevice
     }
     let report = try device.ledger.verifyAudit()
     #expect(cuts.last == report.firstKept - 1 && report.recorded.count > 300)
-    device.ledger.auditBound = nil
+    device.ledger.auditRules.bound = nil
     for _ in 0..<100 { try device.ledger.record(.stopped, realClock: testTime) }
     #expect(try device.ledger.verifyAudit().firstKept == report.firstKept)
   }
 
   @Test func `a log much longer than a new bound is shortened at once, and its rows go bit by bit`() throws {
     let device = try device(entries: 3000)
-    device.ledger.auditBound = 1000
+    device.ledger.auditRules.bound = 1000
     try device.ledger.record(.stopped, realClock: testTime)
     let report = try device.ledger.verifyAudit()
     #expect(report.firstBroken == nil && report.recorded.count - report.firstKept < 1000)

@@ -118,10 +118,12 @@ import HoldfastDevice
     _ = try device.connect().round(try device.prover())
     let entry = try #require(try device.ledger.auditEntries(limit: 10).last)
     var bytes = entry.encoded
-    #expect(bytes.last == 0)
-    bytes[bytes.count - 1] = 1
+    // Transport and version follow: null, and three numbers in an array.
+    let form = bytes.count - 6
+    #expect(bytes[form...].prefix(3) == [0, 0xf6, 0x83])
+    bytes[form] = 1
     #expect(try AuditEntry(bytes.span) != entry)
-    bytes[bytes.count - 1] = 2
+    bytes[form] = 2
     #expect(throws: EncodingFault.unexpected) { try AuditEntry(bytes.span) }
   }
 

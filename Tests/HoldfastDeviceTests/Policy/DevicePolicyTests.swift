@@ -107,8 +107,8 @@ import Testing
     func policy(_ audit: String) throws(PolicyFault) -> DevicePolicy {
       try parse(#"{"version": 1, \#(audit) "commands": {}}"#)
     }
-    #expect(try policy("").auditEntryCount == nil)
-    #expect(try policy(#""audit": {"entries": 1000},"#).auditEntryCount == 1000)
+    #expect(try policy("").auditRules.bound == nil)
+    #expect(try policy(#""audit": {"entries": 1000},"#).auditRules.bound == 1000)
     for audit in [
       "{}", "1000", "[]", "null", #"{"entries": 999}"#, #"{"entries": 0}"#, #"{"entries": "1000"}"#,
       #"{"entries": null}"#, #"{"entries": 1000, "bytes": 1}"#, #"{"Entries": 1000}"#,
@@ -119,7 +119,7 @@ import Testing
       #expect(isMalformed { try policy(#""audit": {"entries": \#(number)},"#) })
     }
     #expect(isMalformed { try policy(#""audit": {"entries": 1000, "entries": 2000},"#) })
-    #expect(try DevicePolicy(json: policy(#""audit": {"entries": 5000},"#).json()).auditEntryCount == 5000)
+    #expect(try DevicePolicy(json: policy(#""audit": {"entries": 5000},"#).json()).auditRules.bound == 5000)
     #expect(!String(decoding: DevicePolicy.forSimulatedLock.json(), as: UTF8.self).contains("audit"))
   }
 

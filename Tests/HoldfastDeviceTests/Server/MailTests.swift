@@ -8,7 +8,8 @@ import Testing
 @Suite struct MailTests {
   private func message(_ bulletin: [UInt8]? = nil) -> [UInt8] {
     var message: [UInt8] = []
-    BulletinMessage.encode(bulletin?.span, into: &message)
+    let bytes = bulletin ?? []
+    MailMessage.encode(bulletin == nil ? .list : .bulletin, bytes.span, into: &message)
     return message
   }
 

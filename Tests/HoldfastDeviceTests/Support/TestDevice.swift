@@ -19,6 +19,8 @@ final class TestDevice {
   let lock: SimulatedLock
   private(set) var ledger: Ledger
   var policy: DevicePolicy
+  /// The pages of the audit log, as one process gives them.
+  lazy var pages = makePages()
 
   init(
     policy: DevicePolicy = .forSimulatedLock, limits: LedgerLimits = LedgerLimits(), seed: UInt64 = 1,
@@ -72,6 +74,17 @@ final class TestDevice {
     let token = try (other ?? issuer).token(
       claims, to: folder.descriptor.publicKey.point, flaws: TokenFlaws(isSigned: isSigned))
     return TestProver(claims, token: token)
+  }
+
+  private func makePages() -> AuditPages {
+    let folder = folder
+    return AuditPages(of: folder.descriptor.deviceID) { (point) throws(CryptographyFailure) in
+      guard let secrets = try? folder.secrets() else { throw CryptographyFailure() }
+      return try secrets.agree(with: point)
+    } random: { () throws(RandomFailure) in
+      var random = SystemRandom()
+      return try random.fixedBytes()
+    }
   }
 
   /// A connection without a socket.
@@ -130,7 +143,8 @@ final class TestConnection {
     session = DeviceSession(
       deviceID: device.folder.descriptor.deviceID, keyID: device.folder.descriptor.keyID,
       cryptography: OpenSSLCryptography(), key: try secrets.key(),
-      store: SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock, policy: policy),
+      store: SessionStore(
+        ledger: device.ledger, memory: device.memory, clock: device.clock, policy: policy, pages: device.pages),
       policy: policy,
       random: random, clock: device.clock,
       challenges: ChallengeSource(seed: secrets.challengeSeed(), bootCount: 1, connection: number))
@@ -148,6 +162,26 @@ final class TestConnection {
     lastResponse = session.respond(
       to: message.span, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
     return session.outgoing.array
+  }
+
+  /// The answer to a message about mail; nil if it is another message.
+  func mail(_ kind: MailMessage.Kind, _ bytes: [UInt8] = []) throws -> MailAnswer? {
+    if !session.isChallengeOpen { _ = try challenge() }
+    var message: [UInt8] = []
+    MailMessage.encode(kind, bytes.span, into: &message)
+    return session.respondToMail(message.span)
+  }
+
+  /// A page of the audit log; nil if the device gives none.
+  func page(from: UInt64 = 0) throws -> [UInt8]? {
+    let answer = try #require(try mail(.page(from: from)))
+    return try PageAnswer(answer.message.span).sealed
+  }
+
+  /// The result of delivering a receipt.
+  func deliver(receipt: [UInt8]) throws -> BulletinResult {
+    let answer = try #require(try mail(.receipt, receipt))
+    return try BulletinAnswer(answer.message.span).result
   }
 
   /// Carries out a command of users, as if a round had been accepted.

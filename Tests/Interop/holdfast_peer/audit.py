@@ -43,6 +43,13 @@ def _digest_or_text(value):
     (_bytes(32) if isinstance(value, bytes) else _text(64))(value)
 
 
+def _version(value):
+    require(isinstance(value, list), "WrongType")
+    require(len(value) == 3, "WrongCount")
+    for number in value:
+        require_uint(number)
+
+
 def _totals(value):
     require(isinstance(value, list) and all(isinstance(pair, list) for pair in value), "WrongType")
     last = -1
@@ -84,7 +91,12 @@ KINDS = {
     22: (_or_null(_kid),),
     23: (require_uint, _text(64, 1)),
     24: (_kid, _id, require_uint),
+    25: (_kid, require_uint),
+    26: (require_uint,),
 }
+# The kinds of rounds, which end with these since the log names transport and version.
+ROUNDS = (0, 16)
+ORIGIN = (_or_null(_below(6, 1)), _version)
 
 
 def parse_entry(data):
@@ -96,6 +108,8 @@ def parse_entry(data):
         require_uint(number)
     require(fields[2] in KINDS, "UnknownKind")
     checks = KINDS[fields[2]]
+    if fields[2] in ROUNDS and len(fields) == 3 + len(checks) + len(ORIGIN):
+        checks = (*checks, *ORIGIN)
     require(len(fields) == 3 + len(checks), "WrongCount")
     for check, value in zip(checks, fields[3:], strict=True):
         check(value)

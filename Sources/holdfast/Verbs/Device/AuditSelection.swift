@@ -89,7 +89,7 @@ struct AuditSelection {
 
   /// Passes the selected entries of a log with `count` entries to `body`, in order.
   func forEach(
-    in ledger: some AuditLog, count: UInt64, _ body: (AuditEntry) -> Void
+    in ledger: any AuditLog, count: UInt64, _ body: (AuditEntry) -> Void
   ) throws(Failure) {
     let isSequenceEnough =
       since == nil && until == nil && level == .information && user == nil && status == nil

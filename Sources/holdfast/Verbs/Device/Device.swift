@@ -13,7 +13,7 @@ struct Device: ParsableCommand {
     subcommands: [
       DeviceInit.self, DeviceShow.self, DeviceTrust.self, DeviceBulletin.self, DevicePolicyVerb.self, DeviceFloor.self,
       DeviceUser.self,
-      DeviceServe.self, DeviceBridge.self, DeviceAudit.self, DeviceReset.self,
+      DeviceServe.self, DeviceBridge.self, DeviceAudit.self, DeviceCouriers.self, DeviceReset.self,
     ])
 }
 

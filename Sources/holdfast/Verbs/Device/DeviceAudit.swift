@@ -48,11 +48,11 @@ struct DeviceAudit: OwnerVerb {
     try show(try owned.ledger())
   }
 
-  private func show(_ ledger: some AuditLog) throws(Failure) {
+  private func show(_ ledger: any AuditLog) throws(Failure) {
     if verify { try check(ledger) } else { try print(ledger) }
   }
 
-  private func check(_ ledger: some AuditLog) throws(Failure) {
+  private func check(_ ledger: any AuditLog) throws(Failure) {
     let report = try recording { () throws(LedgerFault) in try ledger.verifyAudit() }
     if output.json {
       var members: [(String, JSONValue)] = [
@@ -73,7 +73,7 @@ struct DeviceAudit: OwnerVerb {
     }
   }
 
-  private func print(_ ledger: some AuditLog) throws(Failure) {
+  private func print(_ ledger: any AuditLog) throws(Failure) {
     let head = try recording { () throws(LedgerFault) in try ledger.auditHead() }
     var objects: [JSONValue] = []
     try choice.selection().forEach(in: ledger, count: head.count) { entry in
@@ -94,12 +94,13 @@ extension AuditReport {
 
 extension AuditEntry {
   /// The entry as one line: sequence number, time, event.
-  fileprivate var line: String {
+  var line: String {
     "\(sequence)  \(Timestamp(unixSeconds: time))  \(event.name)"
       + event.details.map { "  \($0)=\($1.line)" }.joined()
   }
 
-  fileprivate var json: JSONValue {
+  /// The entry as JSON.
+  var json: JSONValue {
     .object(
       [("sequence", .integer(sequence)), ("time", .integer(time)), ("event", .string(event.name))]
         + event.details.map { ($0, $1.json) })

@@ -36,6 +36,7 @@ struct DeviceShow: OwnerVerb {
             ("starts", .integer(summary.bootCount)), ("disorderly_ends", .integer(summary.disorderlyEnds)),
             ("unfinished_run", .bool(summary.hasUnfinishedRun)), ("audit_entries", .integer(summary.audit.count)),
             ("audit_head", .string(hexadecimal(summary.audit.head))), (storage.name, .string(storage.state)),
+            ("audit_acknowledged", .integer(summary.acknowledgedAuditCount)),
             ("users", .integer(summary.userCount)), ("issuers", .array(issuers.map(\.json))),
           ]))
       return
@@ -46,6 +47,9 @@ struct DeviceShow: OwnerVerb {
     Console.result("clock floor  \(Timestamp(unixSeconds: summary.clockFloor))")
     Console.result("starts       \(summary.bootCount)\(summary.disorderlyNote)")
     Console.result("audit        \(summary.audit.count) entries, head \(hexadecimal(summary.audit.head))")
+    if summary.acknowledgedAuditCount > 0 {
+      Console.result("at home      entries up to \(summary.acknowledgedAuditCount)")
+    }
     Console.result("kept         \(summary.keptCount) uses of tokens and nonces")
     Console.result(storage.name.padded(to: 13) + storage.state)
     Console.result("policy       \(try owned.policyReading(ledger).summary)")

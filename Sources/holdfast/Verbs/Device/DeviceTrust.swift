@@ -55,12 +55,15 @@ struct DeviceTrust: OwnerVerb {
       return
     }
     let text = try SecretInput.read(issuer, limit: IssuerKey.maximumByteCount)
+    let agreement = try Self.agreementKey(text, path: issuer)
     if let points = try JWKSet.points(text, path: issuer) {
       try trust(points, in: ledger, now: now)
+      for point in points { try note(agreement, of: try IssuerKey.signing(point).keyID(), in: ledger) }
     } else {
       let key = try IssuerKey(text, path: issuer)
       let keyID = try key.keyID()
       let isNew = try trust(key, in: ledger, now: now)
+      try note(agreement, of: keyID, in: ledger)
       report(keyID, isNew ? "trusted" : "trusted already", algorithm: IssuerAlgorithm(of: key))
       try noteEnd(now)
       if key.isMAC, try !owned.policyReading(ledger).policy.acceptsMAC {
@@ -84,6 +87,23 @@ struct DeviceTrust: OwnerVerb {
     }
     if output.json { Console.result(.object([("keys", .array(outcomes))])) }
     try noteEnd(now)
+  }
+
+  /// Returns the public key for agreement that a service announces next to its keys; nil if it announces none.
+  private static func agreementKey(_ text: borrowing SecretBytes, path: String) throws(Failure) -> P256Point? {
+    guard !MACKeyJWK.isSymmetricKey(text.bytes) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.append(text.bytes)
+    guard let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), let key = value["agreement"] else {
+      return nil
+    }
+    do throws(KeyFault) { return try PublicKeyJWK(key).point } catch { throw Failure(error, path: path) }
+  }
+
+  /// Records the key for agreement. A board seals no pages.
+  private func note(_ agreement: P256Point?, of keyID: KeyID, in ledger: some OwnerLedger) throws(Failure) {
+    guard let agreement, let ledger = ledger as? Ledger else { return }
+    _ = try recording { () throws(LedgerFault) in try ledger.setAgreementKey(agreement, of: keyID) }
   }
 
   /// Says that the trust has ended already.

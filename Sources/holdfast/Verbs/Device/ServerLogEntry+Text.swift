@@ -169,6 +169,13 @@ extension ServerNotice {
           ("connection", .number(connection)), ("issuer", .word(hexadecimal(issuer))),
           ("audience", .word(hexadecimal(audience))), ("number", .number(number)),
         ])
+    case .receiptRefused(let connection, let home, let count):
+      return LogLine(
+        event: "receipt-refused",
+        sentence: "warning: connection \(connection): a receipt for the audit log up to entry \(count) contradicts it",
+        members: [
+          ("connection", .number(connection)), ("home", .word(hexadecimal(home))), ("count", .number(count)),
+        ])
     case .ledgerFault:
       return LogLine(event: "warning", sentence: "warning: the last totals could not be written to the audit log")
     case .auditLogNearlyFull(let kept, let bound):

@@ -78,22 +78,26 @@ struct Enroll: Verb {
     if attempts.contains(where: { $0.failure == nil }) {
       if let enrolment {
         try enroll(&attempts, enrolment)
-        fetchBulletins(for: attempts, from: .online(enrolment.services, timeoutSeconds: Self.bulletinSeconds))
+        exchangeMail(for: attempts, with: .online(enrolment.services, timeoutSeconds: Self.mailSeconds))
       } else if let service, let options {
         try enroll(&attempts, ServiceClient(path: service), options)
-        fetchBulletins(for: attempts, from: .folder(service))
+        exchangeMail(for: attempts, with: .folder(service))
       }
     }
     try report(attempts)
   }
 
-  /// The seconds to wait for bulletins, without which the enrolment counts all the same.
-  private static let bulletinSeconds: UInt64 = 5
+  /// The seconds to wait for mail, without which the enrolment counts all the same.
+  private static let mailSeconds: UInt64 = 5
 
-  private func fetchBulletins(for attempts: [Attempt], from source: BulletinSource) {
+  private func exchangeMail(for attempts: [Attempt], with source: MailSource) {
     for attempt in attempts where attempt.token != nil {
-      do throws(Failure) { _ = try source.fetch(for: attempt.descriptor.deviceID, state: state) } catch {
-        return Console.note("no bulletins were fetched: \(error.message)")
+      let device = attempt.descriptor.deviceID
+      do throws(Failure) {
+        _ = try source.fetch(for: device, state: state)
+        _ = try source.handInPages(of: device, state: state)
+      } catch {
+        return Console.note("not all mail was exchanged: \(error.message)")
       }
     }
   }

@@ -11,12 +11,6 @@ enum MailSource {
   /// Online services, and the seconds to wait for them.
   case online(OnlineServices, timeoutSeconds: UInt64)
 
-  /// The most answers that are read to find bulletins that a device does not have.
-  private static let answerLimit = 64
-
-  /// The most pages in one request.
-  private static let pageLimit = 4
-
   /// Fetches bulletins that a device does not have, and keeps them in place of earlier ones.
   ///
   /// - Parameter state: The state folder.
@@ -35,40 +29,19 @@ enum MailSource {
   /// Hands in the pages of a device's audit log, and keeps the receipt for the device.
   ///
   /// - Parameter state: The state folder.
-  /// - Returns: The number of pages that the service took or refused; nil if the service does not take them, which keeps them.
+  /// - Returns: The number of pages that the service took or refused; nil if it takes no pages of the device, which are kept. An online
+  ///   service takes none.
   func handInPages(of device: DeviceID, state: String) throws(Failure) -> Int? {
     let pages = try reading(state) { (prover) throws(ProverError) in try prover.auditPages(of: device) }
-    for start in stride(from: 0, to: pages.count, by: Self.pageLimit) {
-      let part = Array(pages[start..<min(start + Self.pageLimit, pages.count)])
-      guard let receipt = try receipt(for: part, of: device, state: state) else { return nil }
-      try writing(state) { (prover) throws(ProverError) in
-        try prover.store(receipt, forPages: part, of: device)
-      }
+    guard !pages.isEmpty else { return 0 }
+    guard case .folder(let path) = self else { return nil }
+    let received = try serving(path) { () throws(ServiceFolderFault) in
+      try ServiceFolder(path: path).receive(pages: pages, of: device)
     }
+    guard let received else { return nil }
+    let receipt = CarriedReceipt(received.receipt, missing: received.log.missing ?? 0)
+    try writing(state) { (prover) throws(ProverError) in try prover.store(receipt, forPages: pages, of: device) }
     return pages.count
-  }
-
-  /// Hands in some pages. Returns the answer; nil if the service does not take them.
-  private func receipt(for pages: [[UInt8]], of device: DeviceID, state: String) throws(Failure) -> CarriedReceipt? {
-    switch self {
-    case .folder(let path):
-      let received = try serving(path) { () throws(ServiceFolderFault) in
-        try ServiceFolder(path: path).receive(pages: pages, of: device)
-      }
-      return received.map { CarriedReceipt($0.receipt, missing: $0.log.missing ?? 0) }
-    case .online(let services, let seconds):
-      let texts = pages.map { page in
-        var text: [UInt8] = []
-        text.append(asPaddedBase64: page.span)
-        return JSONValue.string(String(decoding: text, as: UTF8.self))
-      }
-      let body = JSONValue.object([("device", .string(hexadecimal(device))), ("pages", .array(texts))])
-      let answer = try services.ask(.audit, body, timeoutSeconds: seconds, state: state)
-      guard let receipt = CarriedReceipt(answer) else {
-        throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil)
-      }
-      return receipt
-    }
   }
 
   private static func issued(for device: DeviceID, in path: String) throws(Failure) -> [CarriedBulletin] {
@@ -82,22 +55,17 @@ enum MailSource {
     } catch { throw Failure(error, folder: path) }
   }
 
-  /// Reads answers until one has a bulletin that the device does not have: an answer has what is above one number, but the device has a
-  /// number for each of its audiences.
+  /// Reads answers until one has a bulletin that the device does not have.
   private static func answers(
     of services: OnlineServices, _ seconds: UInt64, for device: DeviceID, _ list: BulletinList?, state: String
   ) throws(Failure) -> [CarriedBulletin] {
-    var have = list?.rows.map(\.number).min() ?? 0
-    for _ in 0..<answerLimit {
+    try Mail.fetch(for: list) { (have) throws(Failure) in
       let answer = try services.ask(
         .bulletins, values: [hexadecimal(device), String(have)], timeoutSeconds: seconds, state: state)
       guard let bulletins = CarriedBulletin.all(in: answer) else {
         throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil)
       }
-      let missing = bulletins.filter { $0.isMissing(in: list) }
-      guard missing.isEmpty, let last = bulletins.map(\.number).max(), last > have else { return missing }
-      have = last
+      return bulletins
     }
-    return []
   }
 }

@@ -17,7 +17,7 @@ struct Service: ParsableCommand {
     subcommands: [
       ServiceInit.self, ServiceShow.self, ServiceApprove.self, ServiceImages.self, ServiceUnapprove.self,
       ServiceDevice.self, ServiceRevoke.self, ServiceMACKey.self, ServicePostureRules.self,
-      ServiceDevicePolicy.self, ServiceBulletin.self,
+      ServiceDevicePolicy.self, ServiceBulletin.self, ServiceAudit.self,
     ])
 }
 
@@ -125,10 +125,13 @@ struct ServiceRevoke: Verb {
 private func show(_ folder: ServiceFolder, json: Bool) throws(Failure) {
   let issuer = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.issuerKey() }
   let policy = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.policy() }
+  let agreement = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.agreementKey() }
   let keyID = try IssuerKey.signing(issuer.point).keyID()
   if json {
     Console.result(
-      .object([("issuer", issuer.json), ("kid", .string(hexadecimal(keyID))), ("policy", policy.json)]))
+      .object(
+        [("issuer", issuer.json), ("kid", .string(hexadecimal(keyID)))]
+          + (agreement.map { [("agreement", $0.json)] } ?? []) + [("policy", policy.json)]))
     return
   }
   Console.result("issuer key id  \(hexadecimal(keyID))")

@@ -1,0 +1,69 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// The decisions of a courier at a device: whether it asks for the list, which bulletins it delivers, and the messages and bytes that it
+/// may still send.
+///
+/// Source: docs/couriers.md, Rules for the prover.
+package struct MailDelivery {
+  /// The courier's mail for the device, with what it has learned at this visit.
+  package var mail: Mail
+  /// The most messages that a device answers between two rounds.
+  private static let messageLimit = 8
+  private var messageCount = 0
+  private var byteCount: Int
+  /// The number of bulletins that the device says it has taken.
+  package private(set) var deliveredCount = 0
+
+  /// Creates the delivery of mail of which at most `byteLimit` bytes are exchanged.
+  package init(of mail: Mail, byteLimit: Int) { (self.mail, byteCount) = (mail, byteLimit) }
+
+  /// Counts a message with this number of bytes. Returns whether it may be sent.
+  mutating func useMessage(byteCount: Int) -> Bool {
+    guard messageCount < Self.messageLimit, byteCount <= self.byteCount else { return false }
+    messageCount += 1
+    self.byteCount -= byteCount
+    return true
+  }
+
+  /// Delivers bulletins that the device does not have.
+  ///
+  /// - Parameters:
+  ///   - state: the state of the device's list, which it has authenticated.
+  ///   - exchange: sends a bulletin, or the question for the list (nil), and returns the answer.
+  /// - Throws: the errors of `exchange`; what the device had taken before is in ``mail``. `session` if the cryptography fails.
+  package mutating func run(
+    to state: BulletinState, exchange: (_ bulletin: [UInt8]?) throws(ProverError) -> BulletinAnswer
+  ) throws(ProverError) {
+    let isKnown = try mail.list.map { (list) throws(ProverError) in try self.state(of: list) == state } ?? false
+    if isKnown { mail.dropDelivered() }
+    guard !isKnown || mail.next(byteLimit: byteCount) != nil else { return }
+    if !isKnown {
+      guard useMessage(byteCount: 0) else { return }
+      mail.list = try exchange(nil).list
+    }
+    var refused: [CarriedBulletin] = []
+    while let bulletin = mail.next(byteLimit: byteCount, without: refused), useMessage(byteCount: bulletin.bytes.count)
+    {
+      let answer = try exchange(bulletin.bytes)
+      switch answer.result {
+      case .taken, .known:
+        if answer.result == .taken {
+          deliveredCount += 1
+          mail.counts.bulletins += 1
+        }
+        mail.note(bulletin)
+      // Another one may be of a key that the device trusts, or need no room.
+      case .refused, .notAddressed, .missed, .full: refused.append(bulletin)
+      case .busy: return
+      }
+    }
+  }
+
+  private func state(of list: BulletinList) throws(ProverError) -> BulletinState {
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) { return try list.state(using: &cryptography) } catch {
+      throw .session(.cryptography)
+    }
+  }
+}
