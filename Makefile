@@ -57,7 +57,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
+.PHONY: help openapi build service simulate libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ service: packages ## Build the online service at .build/release/holdfast-service
 	@$(SWIFT) build --quiet --traits Service --configuration release --scratch-path $(SERVICE) --static-swift-stdlib \
 	  -Xswiftc -static-stdlib -Xswiftc -use-ld=lld -Xlinker -s --product holdfast-service
 	@install -D -m 755 $(SERVICE)/release/holdfast-service .build/release/holdfast-service
+
+simulate: packages database-packages $(ESSENTIALS)/libFoundationEssentials.a $(RUNTIMES) ## Build holdfast-simulate, which simulates couriers in a fleet, at .build/release/holdfast-simulate.
+	@$(SWIFT) build --quiet $(RELEASE) --product holdfast-simulate
 
 # Made anew for another compiler, too.
 $(ESSENTIALS)/libFoundationEssentials.a: Tools/FoundationEssentials/JSONEncoder.swift $(realpath $(shell command -v $(SWIFT)c))

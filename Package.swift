@@ -29,6 +29,7 @@ let package = Package(
     .executable(name: "holdfast", targets: ["holdfast"]),
     .executable(name: "holdfast-service", targets: ["holdfast-service"]),
     .executable(name: "holdfast-carrier", targets: ["holdfast-carrier"]),
+    .executable(name: "holdfast-simulate", targets: ["holdfast-simulate"]),
     .library(name: "HoldfastCore", targets: ["HoldfastCore"]),
     .library(name: "HoldfastFirmware", targets: ["HoldfastFirmware"]),
     .library(name: "HoldfastReplay", targets: ["HoldfastReplay"]),
@@ -207,6 +208,22 @@ let package = Package(
     // Pictures of distributions in SVG, and what other charts are drawn with.
     .target(name: "HoldfastCharts", swiftSettings: strict),
 
+    // The simulation of a fleet whose provers carry bulletins, and its program.
+    .target(
+      name: "HoldfastSimulation",
+      dependencies: [
+        "HoldfastCharts", "HoldfastCore", "HoldfastDatabase", "HoldfastDevice", "HoldfastFormats", "HoldfastIssuer",
+        "HoldfastLinux", "HoldfastOpenSSL", "HoldfastProver", "HoldfastService", "HoldfastStorage",
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "holdfast-simulate",
+      dependencies: [
+        "HoldfastFormats", "HoldfastLinux", "HoldfastSimulation", "HoldfastVersion",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+
     // The version, from git.
     .plugin(name: "VersionPlugin", capability: .buildTool(), exclude: ["describe"]),
     .target(name: "HoldfastVersion", swiftSettings: strict, plugins: ["VersionPlugin"]),
@@ -331,6 +348,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastChartsTests", dependencies: ["HoldfastCharts", "HoldfastAuthenticator", "bench-charts"],
       swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastSimulationTests", dependencies: ["HoldfastSimulation", "HoldfastFormats"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastVectorsTests",
       dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "TestSupport"],

@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # These need files of other projects, which HOLDFAST_WYCHEPROOF names.
 OPTIONAL = {"Tests/Interop/test_wycheproof_replay.py", "Tests/Firmware/test_board_wycheproof.py"}
 # `make test-packages` has its own tests, and the peer of the tests is none.
-FOLDERS = ("Benchmark", "ConstantTime", "Firmware", "Interop", "Mutants", "Tools")
+FOLDERS = ("Benchmark", "ConstantTime", "Couriers", "Firmware", "Interop", "Mutants", "Simulation", "Tools")
 
 
 def named(script):
