@@ -735,7 +735,7 @@ def disk(sandbox):
     """A small disk; skips where nothing can be mounted."""
     disk = sandbox.folder / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=480k,mode=700", "tmpfs", disk]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=560k,mode=700", "tmpfs", disk]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("nothing can be mounted here")
     yield disk

@@ -37,6 +37,10 @@ ENTRIES = {
     "key for policies": (22, [ISSUER.kid]),
     "bulletin taken": (24, [ISSUER.kid, DEVICE_ID, 1000 * NOW]),
     "issuer removed": (6, [ISSUER.kid]),
+    "round with transport and version": (0, [*ROUND, 5, [1, 2, 3]]),
+    "round with a user, and a version": (16, [*ROUND, "alice", None, [0, 0, 0]]),
+    "receipt refused": (25, [ISSUER.kid, 9]),
+    "entries lost": (26, [12]),
     "stopped": (4, []),
     "reset": (10, [pin("audit/reset", 16)]),
 }
@@ -107,7 +111,7 @@ def _bad_entries(group):
         invalid(f"{name}, an element too many", "WrongCount", kind, *details, 0)
         if details:
             invalid(f"{name}, an element too few", "WrongCount", kind, *details[:-1])
-    for kind in (25, 26, 255, 256, 65536):
+    for kind in (27, 28, 255, 256, 65536):
         invalid(f"kind {kind}", "UnknownKind", kind)
     raw("kind negative", "WrongType", encode([7, NOW, -1]))
     raw("kind as text", "WrongType", encode([7, NOW, "4"]))
@@ -134,7 +138,20 @@ def _bad_entries(group):
     bad_round("subject of 65 bytes", "TextTooLong", subject="s" * 65)
     bad_round("form 2", "OutOfRange", form=2)
     bad_round("form true", "WrongType", form=True)
+    for comment, flag, transport, version in (
+        ("transport 0", "OutOfRange", 0, [1, 2, 3]),
+        ("transport 6", "OutOfRange", 6, [1, 2, 3]),
+        ("transport 257", "OutOfRange", 257, [1, 2, 3]),
+        ("transport as text", "WrongType", "le", [1, 2, 3]),
+        ("version of two numbers", "WrongCount", 1, [1, 2]),
+        ("version with a negative number", "WrongType", 1, [1, 2, -3]),
+        ("version null", "WrongType", 1, None),
+    ):
+        invalid(f"round: {comment}", flag, 0, *ROUND, transport, version)
     for comment, flag, kind, details in (
+        ("receipt refused of no key", "WrongType", 25, [None, 9]),
+        ("receipt refused up to a negative number", "WrongType", 25, [ISSUER.kid, -9]),
+        ("entries lost as text", "WrongType", 26, ["12"]),
         ("user of 33 bytes", "TextTooLong", 12, ["u" * 33]),
         ("user null", "WrongType", 12, [None]),
         ("code issued for purpose 0", "OutOfRange", 11, [0, "alice"]),
