@@ -537,6 +537,7 @@ def test_a_policy_of_the_earlier_shape_and_one_that_is_wrong_is_refused_by_the_m
 def test_a_service_that_was_killed_while_it_was_made_is_used_by_nothing_and_made_by_the_same_command(backend):
     whole = {
         "account.key",
+        "agreement.key",
         "attestation-encryption.jwk",
         "attestation.sqlite",
         "issuer.key",

@@ -14,7 +14,7 @@ struct ServiceAudit: Verb {
       """,
     examples: [
       "holdfast service audit --dir service --device lock.json",
-      "holdfast service audit --dir service --device lock.json --status accepted --json",
+      "holdfast service audit --dir service --device lock.json \\\n--status accepted --json",
     ])
 
   @OptionGroup var service: ServiceOptions
