@@ -1,4 +1,4 @@
-"""What a session permits between rounds, and to whom.
+"""The messages that a session permits between rounds, and their senders.
 
 Source: docs/couriers.md.
 """

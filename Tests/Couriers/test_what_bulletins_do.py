@@ -1,4 +1,4 @@
-"""What bulletins do at a served device: tokens, versions, generations, time, users and keys.
+"""The effects of bulletins at a served device: tokens, versions, generations, time, users and keys.
 
 Source: docs/couriers.md.
 """

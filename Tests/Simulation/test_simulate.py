@@ -17,7 +17,7 @@ HEADER = "seconds,prover,device\n"
 
 
 def run(*words):
-    """What the program printed, and how it ended."""
+    """The output of the program, and its end."""
     assert PROGRAM.exists(), "the unit tests' build makes holdfast-simulate"
     words = [PROGRAM, *map(str, words)]
     return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)

@@ -5,7 +5,7 @@
 /// Source: docs/couriers.md, Delivery in a session.
 package struct MailAllowance {
   /// The most messages between two rounds.
-  private static let messageLimit = 8
+  package static let messageLimit = 8
   /// The key that signed the token of the last round; nil unless its prover proved DM.
   private var issuer: KeyID?
   private var messageCount = 0

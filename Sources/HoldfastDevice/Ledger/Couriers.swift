@@ -27,7 +27,7 @@ package struct CourierCounts: Sendable, Equatable {
   }
 }
 
-/// What a device knows of a courier.
+/// A courier with its counts, as the ledger keeps them.
 package struct CourierRecord: Sendable, Equatable {
   /// The courier.
   package let courier: Courier

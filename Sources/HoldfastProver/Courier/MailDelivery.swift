@@ -8,8 +8,6 @@ import HoldfastOpenSSL
 package struct MailDelivery {
   /// The courier's mail for the device, with what it has learned at this visit.
   package var mail: Mail
-  /// The most messages that a device answers between two rounds.
-  private static let messageLimit = 8
   private var messageCount = 0
   private var byteCount: Int
   /// The number of bulletins that the device says it has taken.
@@ -20,7 +18,7 @@ package struct MailDelivery {
 
   /// Counts a message with this number of bytes. Returns whether it may be sent.
   mutating func useMessage(byteCount: Int) -> Bool {
-    guard messageCount < Self.messageLimit, byteCount <= self.byteCount else { return false }
+    guard messageCount < MailAllowance.messageLimit, byteCount <= self.byteCount else { return false }
     messageCount += 1
     self.byteCount -= byteCount
     return true

@@ -9,8 +9,6 @@ final class HostileCouriers {
   private let writer: BulletinWriter
   private var key: P256PrivateKey
   private var random: SeededRandom
-  /// The most messages that a courier sends which does not flood: with one more, the device closes the connection.
-  private static let messageLimit = 8
 
   init(_ settings: SimulationSettings, service: SimulatedService) throws {
     self.service = service
@@ -36,12 +34,12 @@ final class HostileCouriers {
     case .replayer:
       // The first edition has the oldest bulletins that there ever were.
       let oldest = newest.isEmpty ? [] : service.editions[0].bulletins
-      for index in 0..<Self.messageLimit where !oldest.isEmpty {
+      for index in 0..<MailAllowance.messageLimit where !oldest.isEmpty {
         _ = try connection.exchange(oldest[index % oldest.count].bytes)
       }
     case .cutter:
       guard let last = newest.last else { return }
-      for _ in 0..<Self.messageLimit {
+      for _ in 0..<MailAllowance.messageLimit {
         _ = try connection.exchange(Array(last.bytes.prefix(random.index(below: last.bytes.count))))
       }
     case .flooder:
