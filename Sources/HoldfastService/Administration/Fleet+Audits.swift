@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastDatabase
 import HoldfastFormats
-import HoldfastOpenSSL
+import HoldfastIssuer
 
 /// A part of a device's audit log, as a request brings it.
 struct ReceivedAudits {
@@ -89,27 +89,10 @@ extension Fleet {
 
   /// Decodes the entries, and follows the chain over them.
   private static func links(of part: ReceivedAudits) throws(AdministrationFault) -> [AuditLink] {
-    var cryptography = OpenSSLCryptography()
-    var chain = part.base
-    var links: [AuditLink] = []
-    for bytes in part.entries {
-      do throws(CryptographyFailure) { try chain.advance(over: bytes.span, using: &cryptography) } catch {
-        throw .fleet(.cryptography)
-      }
-      let entry: AuditEntry
-      do throws(EncodingFault) { entry = try AuditEntry(bytes.span) } catch { throw .conflict(.brokenLog) }
-      guard entry.sequence == chain.count else { throw .conflict(.brokenLog) }
-      links.append(AuditLink(entry: entry, bytes: bytes, head: chain.head))
+    do throws(AuditLinkFault) { return try AuditLink.links(of: part.entries, after: part.base) } catch {
+      throw error == .broken ? .conflict(.brokenLog) : .fleet(.cryptography)
     }
-    return links
   }
-}
-
-/// An entry with its place in the chain.
-private struct AuditLink {
-  let entry: AuditEntry
-  let bytes: [UInt8]
-  let head: Digest
 }
 
 extension FleetSession {
