@@ -7,7 +7,7 @@ import Testing
   static let names = [
     "measurement_test.json", "proof_test.json", "measurement_token_test.json", "session_test.json", "oath-hotp.json",
     "oath-totp.json", "oath-ocra.json", "activation_test.json", "seal_test.json",
-    "audit_test.json", "bulletin.json", "state_test.json", "firmware_image_test.json",
+    "audit_page_test.json", "audit_test.json", "bulletin.json", "state_test.json", "firmware_image_test.json",
     "actuator_test.json", "attestation_token_test.json", "service_discovery_test.json", "frames_test.json",
   ]
 

@@ -20,7 +20,8 @@ import Testing
       ("activation_test.json", "Unlocking"), ("activation_test.json", "HostCodeResult"),
       ("seal_test.json", "SealFields"),
       ("seal_test.json", "SealQuestion"), ("seal_test.json", "Seal"), ("seal_test.json", "SealRequest"),
-      ("audit_test.json", "AuditFile"), ("bulletin.json", "Bulletin"), ("bulletin.json", "BulletinState"),
+      ("audit_test.json", "AuditFile"), ("audit_page_test.json", "AuditPage"), ("audit_page_test.json", "AuditReceipt"),
+      ("bulletin.json", "Bulletin"), ("bulletin.json", "BulletinState"),
       ("bulletin.json", "BulletinGroup"), ("state_test.json", "StoreState"), ("state_test.json", "UndoCode"),
       ("attestation_token_test.json", "AttestationToken"),
       ("service_discovery_test.json", "ServiceRecord"),
@@ -81,6 +82,16 @@ import Testing
       let shortened = root.keepingTests { $0 == "Bulletin" && changeClaims(of: &$1) { $0[name] = nil } }
       expectNothingPasses(shortened, "\(name) left out")
     }
+  }
+
+  @Test(arguments: ["cut", "after", "head", "entries", "count", "last"])
+  func `a valid page fails when what it gives is changed`(name: String) throws {
+    let spoiled = try committedFile("audit_page_test.json").keepingTests { _, test in
+      guard let page = test["page"], let value = page[name]?.spoiled(at: 0.5) else { return false }
+      test["page"] = page.changed { $0[name] = value }
+      return true
+    }
+    expectNothingPasses(spoiled, name)
   }
 
   @Test(arguments: CommittedVectorsTests.names)

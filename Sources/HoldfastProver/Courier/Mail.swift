@@ -87,6 +87,13 @@ package struct Mail: Sendable, Equatable {
     }
   }
 
+  /// The list that the device has once it has taken the bulletins here, nil before it was asked.
+  package var listWithBulletins: BulletinList? {
+    var mail = self
+    for bulletin in bulletins { mail.note(bulletin) }
+    return mail.list
+  }
+
   /// Drops the bulletins that the device has, and those for audiences that it does not belong to, once it has authenticated the list.
   package mutating func dropDelivered() {
     bulletins = bulletins.filter { $0.isMissing(in: list) }

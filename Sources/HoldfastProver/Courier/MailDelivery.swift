@@ -33,8 +33,16 @@ package struct MailDelivery {
   package mutating func run(
     to state: BulletinState, exchange: (_ bulletin: [UInt8]?) throws(ProverError) -> BulletinAnswer
   ) throws(ProverError) {
-    let isKnown = try mail.list.map { (list) throws(ProverError) in try self.state(of: list) == state } ?? false
-    if isKnown { mail.dropDelivered() }
+    // Another courier may have delivered the same bulletins.
+    var known: BulletinList?
+    for list in [mail.list, mail.listWithBulletins] {
+      if known == nil, let list, try self.state(of: list) == state { known = list }
+    }
+    let isKnown = known != nil
+    if isKnown {
+      mail.list = known
+      mail.dropDelivered()
+    }
     guard !isKnown || mail.next(byteLimit: byteCount) != nil else { return }
     if !isKnown {
       guard useMessage(byteCount: 0) else { return }

@@ -39,6 +39,7 @@ struct VectorSchema {
       ]
     case "firmware_image": ["FirmwareImage"]
     case "bulletin": ["Bulletin", "BulletinMessage", "BulletinAnswer", "BulletinState", "BulletinGroup"]
+    case "audit_page": ["AuditPage", "AuditReceipt", "AuditMail", "AuditPageAnswer"]
     case "audit": ["AuditEntry", "AuditFile"]
     case "seal": ["SealFields", "SealQuestion", "Seal", "SealRequest"]
     case "oath_hotp": ["HOTP"]

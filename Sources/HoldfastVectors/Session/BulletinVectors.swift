@@ -91,8 +91,9 @@ extension BulletinClaims {
   }
 }
 
-/// The vectors `BulletinMessage`: messages that deliver a bulletin or ask for the list. Source: docs/couriers.md, Delivery in a session.
-struct BulletinMessageVectors: ReplayableGroup {
+/// The vectors `BulletinMessage` and `AuditMail`: messages that a prover sends between rounds. Source: docs/couriers.md, Delivery in a
+/// session.
+struct MailMessageVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {

@@ -4,7 +4,8 @@ Source: docs/couriers.md, The audit log goes home.
 """
 
 from . import audit, cbor, cose
-from .primitives import gcm_open, hkdf_sha256
+from .keys import key_id, verify
+from .primitives import gcm_open, gcm_seal, hkdf_sha256, hmac_sha256
 from .refusal import require, require_list, require_uint
 
 ASK, PAGE, ACKNOWLEDGE = 9, 10, 11
@@ -21,10 +22,26 @@ def ask(start=0):
 def parse_page(message):
     """The sealed page in an answer; None if there is none."""
     kind, sealed = require_list(cbor.decode(message), 2)
-    require(kind == PAGE, "WrongType")
+    require(kind == PAGE, "WrongMessage")
     require(sealed is None or isinstance(sealed, bytes), "WrongType")
-    require(len(message) <= 4096, "TooLarge")
+    require(sealed is None or is_length(len(sealed)), "WrongSize")
     return sealed
+
+
+def parse_request(message):
+    """Checks a message that asks for a page or delivers a receipt."""
+    kind, value = require_list(cbor.decode(message), 2)
+    require(kind in (ASK, ACKNOWLEDGE), "WrongMessage")
+    if kind == ASK:
+        require_uint(value)
+    else:
+        require(isinstance(value, bytes), "WrongType")
+        require(len(value) <= LARGEST_RECEIPT, "TooLarge")
+
+
+def is_length(count):
+    """Whether a sealed page can have this number of bytes."""
+    return 0 < count - SALT - TAG <= MOST_TEXT and (count - SALT - TAG) % UNIT == 0
 
 
 def key(shared, salt, device_id, kid):
@@ -33,9 +50,21 @@ def key(shared, salt, device_id, kid):
 
 def open_page(sealed, agreement, device, kid):
     """The page of a device, by the home's key for agreement."""
-    require((len(sealed) - SALT - TAG) % UNIT == 0 and len(sealed) <= SALT + MOST_TEXT + TAG, "WrongSize")
+    require(is_length(len(sealed)), "WrongSize")
     secret = key(agreement.exchange(device.point), sealed[:SALT], device.device_id, kid)
     return parse_text(gcm_open(secret, bytes(12), sealed[SALT:], b""))
+
+
+def seal_text(text, shared, device_id, kid, random):
+    """A text of any form, sealed as a device seals a page: for the vectors."""
+    salt = hmac_sha256(shared, b"holdfast/1 audit page salt\x00" + random + text)[:SALT]
+    return salt + gcm_seal(key(shared, salt, device_id, kid), bytes(12), text, b"")
+
+
+def padded(body):
+    """The text of a page: its CBOR, and zeros."""
+    data = cbor.encode(body)
+    return data + bytes(-len(data) % UNIT)
 
 
 def parse_text(text):
@@ -48,10 +77,24 @@ def parse_text(text):
         require_uint(number)
     require(cut <= after <= count, "OutOfRange")
     for hash_ in (head, last):
-        require(isinstance(hash_, bytes) and len(hash_) == 32, "WrongSize")
+        require(isinstance(hash_, bytes), "WrongType")
+        require(len(hash_) == 32, "WrongSize")
+    require(isinstance(entries, list) and all(isinstance(entry, bytes) for entry in entries), "WrongType")
+    require(len(entries) <= count - after, "OutOfRange")
     for number, entry in enumerate(entries, after + 1):
-        require(audit.parse_entry(entry)[0] == number <= count, "Sequence")
+        require(audit.parse_entry(entry)[0] == number, "Sequence")
     return {"cut": cut, "after": after, "head": head, "entries": entries, "count": count, "last": last}
+
+
+def follow(page):
+    """The hash after each entry of a page, by number. A page that reaches the end of the log leads to its hash."""
+    number, head = page["after"], page["head"]
+    heads = {number: head}
+    for entry in page["entries"]:
+        number, head = number + 1, audit.chained(head, entry)
+        heads[number] = head
+    require(number < page["count"] or head == page["last"], "Chain")
+    return heads
 
 
 def receipt(device_id, count, head, issuer, **changes):
@@ -59,6 +102,42 @@ def receipt(device_id, count, head, issuer, **changes):
     payload = cbor.encode({1: device_id, 2: count, 3: head})
     protected = cbor.encode({1: -7, 4: issuer.kid, 16: "holdfast-receipt"})
     return cose.sign(payload, issuer, **{"protected": protected, **changes})
+
+
+def open_receipt(data, device_id, home):
+    """The count and the hash of a receipt for a device, by the point of its log's home."""
+    require(len(data) <= LARGEST_RECEIPT, "TooLarge")
+    claims, kid, signed, signature = read_receipt(data)
+    require(kid == key_id(home), "WrongKeyId")
+    require(claims[1] == device_id, "WrongAudience")
+    verify(home, signed, signature)
+    return claims[2], claims[3]
+
+
+def read_receipt(data):
+    """The claims of a receipt, the id of its key, and what its key signed and how. The signature is not checked."""
+    item = cbor.decode(data, tags=(cose.SIGN1,))
+    require(isinstance(item, cbor.Tag), "UnknownTag")
+    header, unprotected, payload, signature = require_list(item.value, 4)
+    require(isinstance(header, bytes), "WrongType")
+    labels = cbor.decode(header)
+    require(isinstance(labels, dict) and labels.keys() == {1, 4, 16}, "HeaderLabels")
+    require(labels[1] == -7 and not isinstance(labels[1], bool), "WrongAlgorithm")
+    require(isinstance(labels[4], bytes), "WrongType")
+    require(len(labels[4]) == 8, "WrongSize")
+    require(labels[16] == "holdfast-receipt", "WrongTyp")
+    require(unprotected == {}, "HeaderLabels")
+    require(isinstance(payload, bytes) and isinstance(signature, bytes), "WrongType")
+    require(len(signature) == 64, "WrongSize")
+    claims = cbor.decode(payload)
+    require(isinstance(claims, dict), "WrongType")
+    require(not claims.keys() - {1, 2, 3}, "UnknownClaim")
+    require(claims.keys() == {1, 2, 3}, "MissingClaim")
+    for label, size in ((1, 16), (3, 32)):
+        require(isinstance(claims[label], bytes), "WrongType")
+        require(len(claims[label]) == size, "WrongSize")
+    require(require_uint(claims[2]) > 0, "OutOfRange")
+    return claims, labels[4], cose.signature_input(header, payload), signature
 
 
 def acknowledge(data):
@@ -76,13 +155,9 @@ class Home:
     def take(self, sealed):
         """Takes a page in any order. An entry that is known must have the same hash."""
         page = open_page(sealed, self.agreement, self.device, self.signing.kid)
-        number, head = page["after"], page["head"]
-        require(self.heads.setdefault(number, head) == head, "Fork")
-        for entry in page["entries"]:
-            number, head = number + 1, audit.chained(head, entry)
+        for number, head in follow(page).items():
             require(self.heads.setdefault(number, head) == head, "Fork")
-            self.entries[number] = entry
-        require(number < page["count"] or head == page["last"], "Chain")
+        self.entries |= dict(enumerate(page["entries"], page["after"] + 1))
         self.cut, self.count = max(self.cut, page["cut"]), max(self.count, page["count"])
         return page
 

@@ -134,6 +134,7 @@ NOTES = {
     "Hexadecimal": (_MALFORMED, "Text that is not an even number of lower-case hexadecimal digits."),
     "Sequence": (_AUTH, "An entry whose number is not that of its place."),
     "Chain": (_AUTH, "Entries that do not lead from the first head to the last."),
+    "Padding": (_MISSING, "A text with other padding than zeros up to the next multiple of 256 bytes."),
     # bulletins
     "NumberBelowTime": (_MISSING, "A bulletin whose number is below 1,000 times its time."),
     "Predecessor": (_MISSING, "A bulletin whose predecessor is not below its number."),

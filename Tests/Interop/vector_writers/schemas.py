@@ -84,6 +84,17 @@ ROUND = {
 }
 CODE = {"algorithm": TEXT, "digits": UINT, "code": TEXT}
 MESSAGE = ({}, {"message": HEX}, ())
+HOME = {"deviceId": hex_of(16), "homePublicKey": hex_of(65), "homeKid": hex_of(8)}
+PAGE = closed(
+    {
+        "cut": UINT,
+        "after": UINT,
+        "head": hex_of(32),
+        "entries": {"type": "array", "items": HEX},
+        "count": UINT,
+        "last": hex_of(32),
+    }
+)
 OWNERS_CODE = {
     "code": TEXT,
     "purpose": {"enum": ["activation", "unlock"]},
@@ -310,6 +321,16 @@ FILES = {
         "BulletinAnswer": MESSAGE,
         "BulletinState": ({}, {"list": HEX, "state": hex_of(8)}, ()),
         "BulletinGroup": ({}, {"name": TEXT, "audience": hex_of(16)}, ()),
+    },
+    "audit_page": {
+        "AuditPage": (
+            {**HOME, "agreementPrivateKey": hex_of(32), "devicePublicKey": hex_of(65)},
+            {"sealed": HEX, "page": PAGE},
+            ("page",),
+        ),
+        "AuditReceipt": (HOME, {"receipt": HEX, "count": UINT, "head": hex_of(32)}, ("count", "head")),
+        "AuditMail": MESSAGE,
+        "AuditPageAnswer": MESSAGE,
     },
     "audit": {"AuditEntry": ({}, {"entry": HEX}, ()), "AuditFile": ({}, {"file": HEX}, ())},
     "seal": {
