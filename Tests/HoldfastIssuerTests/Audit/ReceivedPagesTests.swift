@@ -16,32 +16,6 @@ import HoldfastIssuer
     try IssuedBaselinesDatabase(path: folder.file("issuer.sqlite"), creating: true)
   }
 
-  /// A device's log of `count` entries; `seed` distinguishes logs from a point on.
-  private struct Log {
-    var entries: [[UInt8]] = []
-    var chains = [AuditChain()]
-
-    init(_ count: Int, forkedFrom fork: Int = .max) throws {
-      var cryptography = OpenSSLCryptography()
-      for number in 1...count {
-        let event = AuditEvent.started(bootCount: UInt64(number > fork ? 1000 + number : number))
-        var bytes: [UInt8] = []
-        AuditEntry(sequence: UInt64(number), time: testTime, event: event).encode(into: &bytes)
-        entries.append(bytes)
-        var chain = chains[number - 1]
-        try chain.advance(over: bytes.span, using: &cryptography)
-        chains.append(chain)
-      }
-    }
-
-    /// A page with the entries from one number to another, made when the log had `count` entries.
-    func page(_ range: ClosedRange<Int>, of count: Int? = nil, cut: UInt64 = 0) -> AuditPage {
-      var page = AuditPage(after: chains[range.lowerBound - 1], of: chains[count ?? entries.count], cut: cut)
-      for number in range { page.take(entries[number - 1]) }
-      return page
-    }
-  }
-
   private func store(_ page: AuditPage, in records: inout IssuedBaselinesDatabase) throws -> ReceivedLog {
     try records.store(page, links: try page.links(), of: device)
   }
@@ -50,7 +24,7 @@ import HoldfastIssuer
   func `pages in any order make the whole log, and nothing is acknowledged before what precedes it is there`(
     order: [Int]
   ) throws {
-    let log = try Log(40)
+    let log = try DeviceLog(40)
     var records = try records()
     var seen: Set<Int> = []
     for index in order {
@@ -65,7 +39,7 @@ import HoldfastIssuer
   }
 
   @Test func `pages that overlap are one log`() throws {
-    let log = try Log(30)
+    let log = try DeviceLog(30)
     var records = try records()
     _ = try store(log.page(1...12, of: 12), in: &records)
     _ = try store(log.page(20...25, of: 25), in: &records)
@@ -76,8 +50,8 @@ import HoldfastIssuer
   }
 
   @Test func `a page of another log is a fork, of which nothing is stored`() throws {
-    let log = try Log(30)
-    let other = try Log(30, forkedFrom: 15)
+    let log = try DeviceLog(30)
+    let other = try DeviceLog(30, forkedFrom: 15)
     for page in [other.page(10...20), other.page(16...20), other.page(21...25), other.page(5...10)] {
       var records = try IssuedBaselinesDatabase(path: folder.file("\(page.base.count).sqlite"), creating: true)
       _ = try store(log.page(1...30), in: &records)
@@ -88,7 +62,7 @@ import HoldfastIssuer
   }
 
   @Test func `a log of which the device has cut off the beginning is acknowledged from there on`() throws {
-    let log = try Log(30)
+    let log = try DeviceLog(30)
     var records = try records()
     let early = try store(log.page(21...30, cut: 5), in: &records)
     #expect(early.through == nil)
@@ -100,7 +74,7 @@ import HoldfastIssuer
   }
 
   @Test func `what was stored is there after the file is opened again`() throws {
-    let log = try Log(10)
+    let log = try DeviceLog(10)
     do {
       var records = try records()
       _ = try store(log.page(1...10), in: &records)
@@ -111,7 +85,7 @@ import HoldfastIssuer
   }
 
   @Test func `entries that do not follow each other, or do not lead to the end of the log, are no part of it`() throws {
-    let log = try Log(10)
+    let log = try DeviceLog(10)
     #expect(throws: AuditLinkFault.broken) { try log.page(1...10, of: 10).changed(end: log.chains[9]).links() }
     var gap = AuditPage(after: log.chains[0], of: log.chains[10], cut: 0)
     gap.take(log.entries[0])
@@ -120,20 +94,5 @@ import HoldfastIssuer
     var garbage = AuditPage(after: log.chains[0], of: log.chains[10], cut: 0)
     garbage.take([1, 2, 3])
     #expect(throws: AuditLinkFault.broken) { try garbage.links() }
-  }
-}
-
-extension AuditPage {
-  /// Adds an entry, for which there is room.
-  fileprivate mutating func take(_ entry: [UInt8]) {
-    let isTaken = append(entry)
-    #expect(isTaken)
-  }
-
-  /// The same entries, with another hash at the end.
-  fileprivate func changed(end other: AuditChain) -> AuditPage {
-    var page = AuditPage(after: base, of: AuditChain(count: end.count, head: other.head), cut: cut)
-    for entry in entries { page.take(entry) }
-    return page
   }
 }
