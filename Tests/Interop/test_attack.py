@@ -16,7 +16,7 @@ from holdfast_peer.issuer import Issuer, fresh_claims
 from holdfast_peer.keys import PrivateKey, point_of_jwk
 from holdfast_peer.prover import Attempt, Descriptor
 from holdfast_peer.scripted_device import MOST_ROUNDS, ScriptedDevice
-from unsound_devices import FLAWS, Forgiving, Patient, Served, SoundDevice
+from unsound_devices import FLAWS, Forgiving, Mailbox, Patient, Served, SoundDevice
 
 SOUND, DENIED, UNSOUND, IMPOSTOR, USAGE, UNAVAILABLE = 0, 1, 2, 3, 64, 69
 # It takes half a minute, and a test of its own.
@@ -70,10 +70,11 @@ def test_a_device_that_is_unsound_in_one_way_is_found_by_the_attack_for_it(scene
     others = {"failures", "held-places", "flood", "late-answer"} - FLAWS[kind]
     code = scene.folder / "code"
     code.write_text("271828")
-    user = ("--destructive", "--user", "alice", "--otp", code) if issubclass(kind, Forgiving) else ()
+    user = ("--user", "alice", "--otp", code) if issubclass(kind, Forgiving) else ()
+    destructive = ("--destructive",) if kind.needs_destruction else ()
     with Served(scene.model(kind), str(scene.socket)):
         done, report = scene.attack(
-            *("--service", scene.service, "--timeout", "2", *user),
+            *("--service", scene.service, "--timeout", "2", *user, *destructive),
             *(word for each in others for word in ("--skip", each)),
         )
     assert done.returncode == UNSOUND, done.stderr.decode()
@@ -84,8 +85,9 @@ def test_a_device_that_is_unsound_in_one_way_is_found_by_the_attack_for_it(scene
 # Sound devices
 
 
-def test_the_independent_device_without_a_flaw_is_sound(scene):
-    with Served(scene.model(SoundDevice), str(scene.socket)):
+@pytest.mark.parametrize("kind", [SoundDevice, Mailbox], ids=lambda kind: kind.__name__)
+def test_an_independent_device_without_a_flaw_is_sound(scene, kind):
+    with Served(scene.model(kind), str(scene.socket)):
         done, report = scene.attack("--service", scene.service, "--destructive", *PATIENT)
     expect_sound(done, report)
     assert len(judged(report, "sound")) > 90

@@ -5,8 +5,8 @@ import secrets
 import threading
 import time
 
-from holdfast_peer import cbor, cose, session, transport
-from holdfast_peer.device import Device
+from holdfast_peer import bulletins, cbor, cose, pages, session, transport
+from holdfast_peer.device import DAY, SLOW_FROM, Device
 from holdfast_peer.refusal import Refused
 from holdfast_peer.session import STATUS
 
@@ -50,6 +50,8 @@ class SoundDevice(Device):
     """The independent device without a flaw."""
 
     serves_one = has_crashed = False
+    # Whether only an attack that may use something up finds it.
+    needs_destruction = False
 
 
 class ReplayedProofs(SoundDevice):
@@ -309,6 +311,8 @@ class Persistent(SoundDevice):
 class Forgiving(SoundDevice):
     """Nobody is locked out: a password may be guessed as often as one likes."""
 
+    needs_destruction = True
+
     used = False
 
     def decide(self, second, request):
@@ -328,6 +332,167 @@ class Reusable(Forgiving):
     def decide(self, second, request):
         self.used = False
         return super().decide(second, request)
+
+
+class Mailbox(SoundDevice):
+    """The device takes mail, without a flaw: eight messages and one page after each accepted round, and nothing that is forged."""
+
+    def serve(self, connection):
+        allowance, failures = None, 0
+        while True:
+            m1 = self.message_1()
+            connection.send(m1)
+            message = connection.receive(timeout=30)
+            while self.is_mail(message):
+                answer, goes_on = self.mail(message, allowance)
+                connection.send(answer)
+                if not goes_on:
+                    return
+                message = connection.receive(timeout=30)
+            status, m3 = self.answer(m1, message)
+            failures += status in session.SLOWED_BY
+            if failures >= SLOW_FROM:
+                time.sleep(1)
+            connection.send(m3)
+            if status == STATUS["malformed"]:
+                return
+            allowance = {"messages": 8, "pages": 1} if status == STATUS["accepted"] else None
+
+    @staticmethod
+    def is_mail(message):
+        return message[:1] == b"\x82" and message[1:2] in (b"\x07", b"\x09", b"\x0b")
+
+    def mail(self, message, allowance):
+        """The answer, and whether the connection goes on."""
+        if not self.takes_mail(allowance):
+            return session.message_3(STATUS["malformed"], None), False
+        kind, value = cbor.decode(message)
+        if kind == pages.ASK:
+            return self.page(value, allowance), True
+        if kind == bulletins.DELIVER and value is None:
+            return cbor.encode([8, 0, bulletins.list_of([self.device_id], {})]), True
+        rule = self.refusal(value) if kind == bulletins.DELIVER else self.receipt_refusal(value)
+        result = "taken" if rule is None else "notAddressed" if rule == "WrongAudience" else "refused"
+        return cbor.encode([8, bulletins.RESULTS.index(result)]), rule != "Signature"
+
+    def takes_mail(self, allowance):
+        if allowance is None or allowance["messages"] == 0:
+            return False
+        allowance["messages"] -= 1
+        return True
+
+    def page(self, start, allowance):
+        allowance["pages"] -= 1
+        there = allowance["pages"] >= 0 and start < 100
+        return cbor.encode([pages.PAGE, secrets.token_bytes(288) if there else None])
+
+    def refusal(self, bulletin):
+        """The rule that a bulletin breaks; None for a good one."""
+        try:
+            claims, _ = bulletins.open_bulletin(bulletin, self.key, self.issuers, [self.device_id])
+        except Refused as refused:
+            return refused.rule
+        return "Future" if claims["issuedAt"] > time.time() + DAY else None
+
+    def receipt_refusal(self, receipt):
+        try:
+            pages.open_receipt(receipt, self.device_id, self.issuers[0])
+        except Refused as refused:
+            return refused.rule
+        return "UnknownEntry"
+
+
+class MailOfStrangers(Mailbox):
+    """Mail is taken without a round before it."""
+
+    def mail(self, message, allowance):
+        return super().mail(message, allowance or {"messages": 8, "pages": 1})
+
+
+class AnyBulletin(Mailbox):
+    """Whatever is delivered as a bulletin is taken."""
+
+    def refusal(self, bulletin):
+        return None
+
+
+class BulletinsByName(Mailbox):
+    """Whether a bulletin is signed by the key that it names is not looked at."""
+
+    def refusal(self, bulletin):
+        rule = super().refusal(bulletin)
+        return None if rule == "Signature" else rule
+
+
+class BulletinsForAll(Mailbox):
+    """A bulletin for another device is taken."""
+
+    def refusal(self, bulletin):
+        rule = super().refusal(bulletin)
+        return None if rule == "WrongAudience" else rule
+
+
+class BulletinsOfTheFuture(Mailbox):
+    """A bulletin may be of any time."""
+
+    needs_destruction = True
+
+    def refusal(self, bulletin):
+        rule = super().refusal(bulletin)
+        return None if rule == "Future" else rule
+
+
+class AnyReceipt(Mailbox):
+    """Whoever says so has the audit log."""
+
+    def receipt_refusal(self, receipt):
+        return None
+
+
+class ReceiptsByName(Mailbox):
+    """Whether a receipt is signed by the key that it names is not looked at."""
+
+    def receipt_refusal(self, receipt):
+        rule = super().receipt_refusal(receipt)
+        return None if rule == "Signature" else rule
+
+
+class ReceiptsForNothing(Mailbox):
+    """A receipt acknowledges entries that there never were."""
+
+    def receipt_refusal(self, receipt):
+        rule = super().receipt_refusal(receipt)
+        return None if rule == "UnknownEntry" else rule
+
+
+class ManyPages(Mailbox):
+    """One round is enough for the whole audit log."""
+
+    def page(self, start, allowance):
+        allowance["pages"] = 1
+        return super().page(start, allowance)
+
+
+class PagesOfNothing(Mailbox):
+    """There is a page behind the end of the audit log."""
+
+    def page(self, start, allowance):
+        return super().page(0, allowance)
+
+
+class EndlessMail(Mailbox):
+    """One round is enough for any number of messages."""
+
+    def takes_mail(self, allowance):
+        return allowance is not None
+
+
+class PatientWithForgers(Mailbox):
+    """A connection goes on after a wrong signature."""
+
+    def mail(self, message, allowance):
+        answer, _ = super().mail(message, allowance)
+        return answer, answer[:1] == b"\x82" and answer[1:2] == b"\x08"
 
 
 # By device, the attacks of which at least one must find it.
@@ -358,4 +523,16 @@ FLAWS = {
     Persistent: {"after-malformed"},
     Forgiving: {"lockout"},
     Reusable: {"password-twice"},
+    MailOfStrangers: {"mail-of-a-stranger"},
+    AnyBulletin: {"bulletin-that-is-none"},
+    BulletinsByName: {"forged-bulletin"},
+    BulletinsForAll: {"bulletin-of-another-device"},
+    BulletinsOfTheFuture: {"future-bulletin"},
+    AnyReceipt: {"foreign-receipt"},
+    ReceiptsByName: {"forged-receipt"},
+    ReceiptsForNothing: {"receipt-for-nothing"},
+    ManyPages: {"two-pages"},
+    PagesOfNothing: {"page-beyond-the-end"},
+    EndlessMail: {"flood-of-mail"},
+    PatientWithForgers: {"mail-after-a-forgery"},
 }

@@ -228,6 +228,19 @@ extension Adversary {
     return exchange(try draft(on: line, request: plaintext), on: line)
   }
 
+  /// Runs an honest round with the whole token on a connection, and waits for the challenge after it.
+  ///
+  /// - Returns: the details of the verdict; nil if it is not the acceptance that is due.
+  mutating func acceptedRound(on line: Line) throws(AttackFault) -> Notice? {
+    let draft = try draft(on: line)
+    let heard = heard(draft.message, on: line)
+    guard noted(draft.reply(heard)) == .verdict(.accepted, .right), case .message(let bytes) = heard,
+      let verdict = try? VerdictMessage(bytes.span), let body = draft.open(verdict)
+    else { return nil }
+    try proceed(on: line)
+    return body.notice
+  }
+
   /// Whether the device serves the honest prover, as it did at the beginning.
   mutating func isServed() -> (Bool, String) {
     do throws(AttackFault) {

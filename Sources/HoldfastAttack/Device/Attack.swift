@@ -131,5 +131,5 @@ package struct AttackResult: Sendable {
 /// the tenth on.
 extension Attack {
   package static let all: [Attack] =
-    rounds + messages + requests + compatibility + proofs + tokens + issuers + users + strangers
+    rounds + messages + requests + mail + compatibility + proofs + tokens + issuers + users + strangers
 }

@@ -69,6 +69,13 @@ final class TrustedIssuer {
 
   init(_ secrets: consuming IssuerSecrets<P256PrivateKey>) { self.secrets = secrets }
 
+  /// Lets `body` sign with the key.
+  func signing<Result>(
+    _ body: (inout P256PrivateKey) throws(CryptographyFailure) -> Result
+  ) throws(CryptographyFailure) -> Result {
+    try body(&secrets.signing)
+  }
+
   /// Signs claims, and encrypts them to a device's key.
   func write(
     _ claims: borrowing MeasurementClaims, to point: P256Point, random: inout SystemRandom
