@@ -391,6 +391,7 @@ def test_the_audit_timeline_is_filtered(service, visitor, fleet):
     for kind in kinds:
         assert events(f"?device=lock-7&event={kind}&user=") == [one["event"] for one in entries if one["event"] == kind]
     assert events("?event=nothing") == [] and "Nothing here." in visitor.get(f"{ROOT}/audits?user=nobody").text
+    assert events("?until=2020-01-01T00:00:00Z") == [] and events("?since=2020-01-01T00:00:00Z") == events()
     page = visitor.get(f"{ROOT}/audits?device={fleet['device']}")
     times = [element["attributes"]["datetime"] for element in page.all("time")]
     stamp = lambda entry: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(entry["time"]))

@@ -48,7 +48,9 @@ extension ConsoleRoutes {
     do {
       let converted = try await service.run { fleet in
         try fields.compactMap { field throws(AdministrationFault) in
-          try field.value(query.values(field.name), in: fleet).map { (field.name, $0.text ?? "") }
+          try field.value(query.values(field.name), in: fleet).map {
+            (field.name, $0.text ?? $0.number.map { String($0) } ?? "")
+          }
         }
       }
       let paging = [("limit", Self.pageLimit)] + (after.map { [("after", $0)] } ?? [])
