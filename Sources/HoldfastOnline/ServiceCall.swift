@@ -16,6 +16,8 @@ package enum ServiceOperation: String, Sendable, CaseIterable {
   case postureRules = "posture-rules"
   /// Gives the bulletins that a prover carries to a device.
   case bulletins
+  /// Takes pages of a device's audit log that a prover carried, and gives the receipt for the device.
+  case audit
 
   /// The path below the service's address.
   package var path: String { "/v1/\(rawValue)" }
@@ -30,7 +32,7 @@ package enum ServiceOperation: String, Sendable, CaseIterable {
   package var answerType: String {
     switch self {
     case .configuration, .postureRules: "application/jwt"
-    case .fetch, .attest, .enrolment, .leave, .bulletins: "application/json"
+    case .fetch, .attest, .enrolment, .leave, .bulletins, .audit: "application/json"
     }
   }
 
@@ -39,7 +41,7 @@ package enum ServiceOperation: String, Sendable, CaseIterable {
   package var answerByteLimit: Int {
     switch self {
     case .fetch: 8 << 20
-    case .attest, .enrolment, .leave, .postureRules, .bulletins: 64 << 10
+    case .attest, .enrolment, .leave, .postureRules, .bulletins, .audit: 64 << 10
     case .configuration: 1 << 20
     }
   }

@@ -24,7 +24,7 @@ import Testing
     if case .failure(let failure) = result { failure.kind } else { nil }
   }
 
-  @Test(arguments: [(ServiceOperation.fetch, "/v1/fetch"), (.attest, "/v1/attest")])
+  @Test(arguments: [(ServiceOperation.fetch, "/v1/fetch"), (.attest, "/v1/attest"), (.audit, "/v1/audit")])
   func `the body is posted, and the object in the answer passed on`(operation: ServiceOperation, path: String) throws {
     var body: [UInt8]?
     let script = Script { request, _ in

@@ -140,7 +140,7 @@ final class TestAccount: ServiceCaller, AppMeasurer {
         ("force_pins", .integer(forced)),
       ])
     // Only the command line calls them.
-    case .enrolment, .leave, .postureRules, .bulletins: return .null
+    case .enrolment, .leave, .postureRules, .bulletins, .audit: return .null
     }
   }
 

@@ -5,6 +5,7 @@ import HoldfastFormats
 import HoldfastLinux
 import HoldfastService
 import HoldfastStorage
+import Synchronization
 import TestSupport
 import Testing
 
@@ -79,6 +80,7 @@ final class Backup {
   private static let listings = [
     "listDevices", "listImages", "listProvers", "listUsers", "listTokens", "listInvitations", "listRequests",
     "listRefusals", "listAudits", "listKeys", "listOperators", "listBulletins", "listDeliveries",
+    "listAuditLogs", "listReach",
   ]
 
   /// A service that has something in every table.
@@ -96,6 +98,7 @@ final class Backup {
     try test.fleet.revoke(user: "mallory", reason: "left", by: test.owner)
     _ = try test.fleet.addOperator("olga", scopes: [.read], for: nil, by: test.owner)
     _ = try test.fleet.receive(AuditTests.log(test.device, count: 5), inPartsOf: 2, by: test.owner)
+    #expect(try TestHome(test).bring(6..<8).missing == 6)
     try test.fleet.revoke(token: test.issuedToken(TestApp(salt: 200, host: 9)), reason: "lost", by: test.owner)
     var delivery = DeliveryChange()
     delivery.groups = ["north"]
@@ -338,6 +341,36 @@ final class Backup {
     #expect(try test.fleet.configurationKey().point != point)
   }
 
+  @Test(arguments: TestedDatabase.installed)
+  func `a service of an earlier version gets one key for agreement, although several instances start at once`(
+    database: TestedDatabase
+  ) throws {
+    let (test, _) = try Self.full(database)
+    var records = try Backup(of: test.fleet).records().filter { record in
+      guard case .row(let values) = record else { return true }
+      return !values.contains(.text("agreement"))
+    }
+    records[records.count - 1] = .end(rowCount: UInt64(records.count { if case .row = $0 { true } else { false } }))
+    let folder = try TemporaryFolder()
+    let location = try database.newLocation(in: folder)
+    try Backup(records, version: FleetSchema.scripts.count).restore(into: location, isComplete: true, clock: test.clock)
+    let clock = test.clock
+    let points = Mutex<[P256Point?]>([])
+    let threads = try (0..<4).map { _ in
+      try HoldfastLinux.Thread {
+        let key = ServiceKey(secret(TestFleet.serviceKey))
+        let point = try? Fleet(location, serviceKey: key, clock: clock).agreementKey()
+        points.withLock { $0.append(point) }
+      }
+    }
+    for thread in threads { thread.join() }
+    let found = points.withLock { $0 }
+    let point = try #require(found.first ?? nil)
+    #expect(found == [point, point, point, point])
+    #expect(try test.fleet.agreementKey() != point)
+    #expect(try test.fleet.issuerKeys().first?.point != point)
+  }
+
   @Test func `a backup has every column of every table`() throws {
     var expected: [String: Set<String>] = [:]
     for script in FleetSchema.scripts.map(\.description) {
@@ -352,7 +385,7 @@ final class Backup {
         expected[name] = Set(columns)
       }
     }
-    try #require(expected.count == 31)
+    try #require(expected.count == 34)
     // Sessions end with a restore, as operators' tokens do.
     expected["sessions"] = nil
     #expect(Set(BackupTable.all.map(\.name)) == Set(expected.keys))

@@ -31,15 +31,22 @@ final class TestFleet {
   let clock: TestClock
   let fleet: Fleet
   let device: DeviceDescriptor
-  private let folder: TemporaryFolder
+  private let folder: TemporaryFolder?
   let owner = Actor("owner")
 
   static let serviceKey = [UInt8](repeating: 0x21, count: 32)
   static let now: UInt64 = 1_790_000_000
 
-  init(_ database: TestedDatabase, policy: ServicePolicy = ServicePolicy()) throws {
-    folder = try TemporaryFolder()
-    location = try database.newLocation(in: folder)
+  convenience init(_ database: TestedDatabase, policy: ServicePolicy = ServicePolicy()) throws {
+    let folder = try TemporaryFolder()
+    try self.init(at: database.newLocation(in: folder), policy: policy, folder: folder)
+  }
+
+  init(at location: DatabaseLocation, policy: ServicePolicy = ServicePolicy(), folder: consuming TemporaryFolder? = nil)
+    throws
+  {
+    self.folder = folder
+    self.location = location
     clock = TestClock(seconds: Self.now)
     try Fleet.create(
       in: location, serviceKey: ServiceKey(secret(Self.serviceKey)), policy: policy, by: owner, clock: clock)

@@ -398,6 +398,20 @@ def test_the_audit_timeline_is_filtered(service, visitor, fleet):
     assert times == [stamp(entry) for entry in entries]
 
 
+def test_a_devices_timeline_and_the_devices_that_were_not_heard_from_are_shown(service, visitor, fleet):
+    address = f"{ROOT}/timeline?device={fleet['device']}"
+    assert address in visitor.get(f"{ROOT}/devices/{fleet['device']}").links
+    listed = service.json("list", "timeline", "--device", fleet["device"])["items"]
+    events = visitor.get(f"{ROOT}/timeline?device=lock-7").texts("strong")
+    assert events == [event["event"] for event in listed] and {"device.add", "audit.receive"} <= set(events)
+    # The menu has no list without its device.
+    assert f"{ROOT}/timeline" not in visitor.get(ROOT).links and f"{ROOT}/reach" in visitor.get(ROOT).links
+    silent = visitor.get(f"{ROOT}/devices?silent_days=1").links
+    assert f"{ROOT}/devices/{'5' * 32}" in silent and f"{ROOT}/devices/{fleet['device']}" not in silent
+    status, _, text = visitor.ask("GET", f"{ROOT}/devices?silent_days=0")
+    assert status == 400 and "<form" in text
+
+
 def test_a_token_that_was_revoked_with_a_reason_is_not_given_out_again(service, instance, visitor):
     evidence, _ = service.evidence("revoked-later")
     code = service.json("invite", "--device", "lock-7")["code"]
@@ -409,6 +423,8 @@ def test_a_token_that_was_revoked_with_a_reason_is_not_given_out_again(service, 
     status, headers, _ = visitor.send(f"{path}/revoke", reason="the phone was lost")
     assert (status, headers["Location"]) == (303, f"{path}?done=revokeToken")
     page = visitor.get(headers["Location"])
+    assert f"{ROOT}/reach?token={identifier}" in page.links
+    assert path in visitor.get(f"{ROOT}/reach?token={identifier}").links
     assert "Done: revoke token." in page.text and "the phone was lost" in page.text
     assert f"{path}/revoke" not in page.links
     status, _, problem = service.ask_for_token(instance, service.attest(instance, evidence), invitation=code)
@@ -480,6 +496,8 @@ def kinds_of_pages(fleet):
         "invite": f"{ROOT}/invitations/new",
         "operator": f"{ROOT}/operators/new",
         "audits": f"{ROOT}/audits",
+        "timeline": f"{ROOT}/timeline?device={fleet['device']}",
+        "reach": f"{ROOT}/reach",
         "refusals": f"{ROOT}/refusals",
         "statistics": f"{ROOT}/statistics",
         "policy": f"{ROOT}/policy",

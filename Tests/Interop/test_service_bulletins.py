@@ -212,6 +212,9 @@ class Stranger:
                 self.end_headers()
                 self.wfile.write(outer.answer)
 
+            def do_POST(self):
+                self.send_error(404)
+
             def log_message(self, *_):
                 pass
 

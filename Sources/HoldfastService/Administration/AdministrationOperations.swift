@@ -21,7 +21,18 @@ extension AdministrationOperation {
   ]
 
   private static let devices: [AdministrationOperation] = [
-    list(.devices, "/devices", "Lists the devices."),
+    AdministrationOperation(
+      "listDevices", .get, "/devices", .read, "Lists the devices: all, or those that have not been heard from.",
+      query: paging + [
+        Schema.Property(
+          "silent_days", .integer(1...36_500),
+          "Only devices no part of whose audit log came within this number of days.")
+      ], answer: Listing.devices.pageSchema
+    ) { (fleet, request) throws(AdministrationFault) in
+      try fleet.devicePage(
+        silentDays: request.query.member("silent_days")?.value.number, after: request.query.member("after")?.value.text,
+        limit: request.query.member("limit")?.value.number ?? 100)
+    },
     show(.devices, "/devices/{id}", "Shows a device."),
     AdministrationOperation(
       "addDevice", .post, "/devices", .admin, "Registers a device with its key, or changes its label.",

@@ -26,6 +26,11 @@ extension AdministrationOperation {
         of: .auditsOfDevice, in: fleet, filters: filters + [.bytes(bytes(hexadecimal: device) ?? [])])
     },
     AdministrationOperation(
+      "listAuditLogs", .get, "/audit-logs", .read,
+      "Lists the state of the audit logs of which provers brought pages: gaps, forks, receipts and numbers of pages.",
+      query: paging, answer: Listing.auditLogs.pageSchema
+    ) { (fleet, request) throws(AdministrationFault) in try request.page(of: .auditLogs, in: fleet) },
+    AdministrationOperation(
       "receiveAudits", .post, "/audits", .report, "Stores a part of a device's audit log, with its hash chain.",
       body: [
         Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device."),

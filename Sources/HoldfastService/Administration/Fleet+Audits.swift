@@ -37,31 +37,12 @@ extension Fleet {
     return try changing { (session) throws(AdministrationFault) in
       let known = try session.running { (session) throws(FleetFault) in try session.lockedAuditCount(of: part.device) }
       guard let known else { throw .notFound }
-      if let count = known.count {
-        guard part.base.count <= count else { throw .conflict(.gapInLog) }
-        // The hash at the last common entry covers everything before it.
-        let common = min(count, part.base.count + UInt64(links.count))
-        let head = common == part.base.count ? part.base.head : links[Int(common - part.base.count) - 1].head
-        let stored = try session.running { (session) throws(FleetFault) in
-          try session.auditHead(of: part.device, at: common)
-        }
-        guard stored == nil || stored == head else { throw .conflict(.forkedLog) }
+      if let count = known.count { guard part.base.count <= count else { throw .conflict(.gapInLog) } }
+      let new = try session.running { (session) throws(FleetFault) in
+        try session.store(links, of: part, above: known.count ?? 0, by: actor)
       }
-      let new = links.filter { $0.entry.sequence > known.count ?? 0 }
-      try session.running { (session) throws(FleetFault) in
-        for link in new { try session.store(link, of: part.device) }
-        guard let last = new.last else { return }
-        try session.run(
-          """
-          INSERT INTO audit_chains (device, count, received) VALUES ($1, $2, $3)
-          ON CONFLICT (device) DO UPDATE SET count = excluded.count, received = excluded.received
-          """,
-          .copying(part.device.bytes), .unsigned(last.entry.sequence), .unsigned(session.now))
-        try session.log(
-          "audit.receive", hexadecimal(part.device), by: actor,
-          "entries \(last.entry.sequence + 1 - UInt64(new.count)) to \(last.entry.sequence)")
-      }
-      return UInt64(new.count)
+      guard let new else { throw .conflict(.forkedLog) }
+      return UInt64(new)
     }
   }
 
@@ -105,18 +86,30 @@ extension FleetSession {
     return (try decoding { () throws(SQLFault) in try row.unsigned(0) }, ())
   }
 
-  /// The hash after an entry; nil if the service does not have the entry.
-  fileprivate func auditHead(of device: DeviceID, at sequence: UInt64) throws(FleetFault) -> Digest? {
-    guard
-      let row = try row(
-        "SELECT head FROM audits WHERE device = $1 AND sequence = $2", .copying(device.bytes), .unsigned(sequence))
-    else { return nil }
-    let bytes = try decoding { () throws(SQLFault) in try row.bytes(0) }
-    guard let head = Digest(bytes.span) else { throw .corrupt }
-    return head
+  /// Stores the entries of a part that are behind the known ones, and returns their number; nil if the part contradicts what is known.
+  fileprivate func store(
+    _ links: [AuditLink], of part: ReceivedAudits, above count: UInt64, by actor: Actor
+  ) throws(FleetFault) -> Int? {
+    let end = part.base.count + UInt64(links.count)
+    let known = try auditHeads(of: part.device, from: part.base.count, through: end)
+    guard agrees(links, after: part.base, with: known) else { return nil }
+    let new = try storeNew(links.filter { $0.entry.sequence > count }, after: part.base, of: part.device, known)
+    guard let first = new.first, let last = new.last else { return 0 }
+    try run(
+      """
+      INSERT INTO audit_chains (device, count, received) VALUES ($1, $2, $3)
+      ON CONFLICT (device) DO UPDATE SET count = excluded.count, received = excluded.received
+      """,
+      .copying(part.device.bytes), .unsigned(max(end, count)), .unsigned(now))
+    try advanceAuditLog(of: part.device)
+    try log(
+      "audit.receive", hexadecimal(part.device), by: actor,
+      "entries \(first.entry.sequence) to \(last.entry.sequence)")
+    return new.count
   }
 
-  fileprivate func store(_ link: AuditLink, of device: DeviceID) throws(FleetFault) {
+  /// Stores an entry that is not known yet.
+  func store(_ link: AuditLink, of device: DeviceID) throws(FleetFault) {
     let details = link.entry.event.details
     let user = details.first { $0.0 == "user" }
     var name = ""

@@ -7,7 +7,10 @@ extension Listing {
     ],
     page: """
       SELECT d.id, d.point, d.label, d.added, d.blocked, d.generation, coalesce(g.names, '[]'), coalesce(g.capacity, 100000)
-      FROM devices d LEFT JOIN device_groups g ON g.device = d.id WHERE d.id > $1 ORDER BY d.id LIMIT $2
+      FROM devices d LEFT JOIN device_groups g ON g.device = d.id
+      WHERE d.id > $1 AND NOT EXISTS (SELECT 1 FROM audit_logs l WHERE l.device = d.id AND l.received >= $3)
+        AND NOT EXISTS (SELECT 1 FROM audit_chains c WHERE c.device = d.id AND c.received >= $3)
+      ORDER BY d.id LIMIT $2
       """,
     one: """
       SELECT d.id, d.point, d.label, d.added, d.blocked, d.generation, coalesce(g.names, '[]'), coalesce(g.capacity, 100000)
@@ -231,6 +234,24 @@ extension Listing {
     by: .descendingNumber,
     page: """
       SELECT number, moment, actor, action, object, detail FROM changes WHERE number < $1 ORDER BY number DESC LIMIT $2
+      """)
+
+  /// The state of the audit logs of which pages came.
+  static let auditLogs = Listing(
+    "audit-logs",
+    [
+      "device": .id(16), "complete_through": .number, "entries": .number, "missing": .number,
+      "first_missing": .optional(.number),
+      "dropped": .number, "acknowledged": .number, "forked": .optional(.time), "pages_taken": .number,
+      "pages_known": .number,
+      "pages_refused": .number, "last_page": .optional(.time),
+    ],
+    page: """
+      SELECT l.device, l.through, l.count,
+        l.count - (SELECT count(*) FROM audits a WHERE a.device = l.device AND a.sequence <= l.count),
+        CASE WHEN l.through >= l.count OR l.cut >= l.count THEN NULL WHEN l.through < l.cut THEN l.cut + 1 ELSE l.through + 1 END,
+        l.cut, l.acknowledged, l.forked, l.taken, l.known, l.refused, l.received
+      FROM audit_logs l WHERE l.device > $1 ORDER BY l.device LIMIT $2
       """)
 
   private static let auditColumns: KeyValuePairs<String, Kind> = [

@@ -359,6 +359,36 @@ extension BackupTable {
         INSERT INTO bulletin_entries (audience, token, issuer, number, until)
         VALUES ($1, $2, $3, $4, $5)
         """),
+    BackupTable(
+      "audit_heads", since: 8, key: [0, 1], start: [.bytes([]), .integer(.min)],
+      page: """
+        SELECT device, sequence, head FROM audit_heads
+        WHERE (device, sequence) > ($1, $2) ORDER BY device, sequence LIMIT $3
+        """,
+      insert: """
+        INSERT INTO audit_heads (device, sequence, head)
+        VALUES ($1, $2, $3)
+        """),
+    BackupTable(
+      "audit_logs", since: 8, key: [0], start: [.bytes([])],
+      page: """
+        SELECT device, through, cut, count, acknowledged, forked, taken, known, refused, received FROM audit_logs
+        WHERE device > $1 ORDER BY device LIMIT $2
+        """,
+      insert: """
+        INSERT INTO audit_logs (device, through, cut, count, acknowledged, forked, taken, known, refused, received)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        """),
+    BackupTable(
+      "first_revocations", since: 8, key: [0, 1], start: [.bytes([]), .bytes([])],
+      page: """
+        SELECT token, audience, number FROM first_revocations
+        WHERE (token, audience) > ($1, $2) ORDER BY token, audience LIMIT $3
+        """,
+      insert: """
+        INSERT INTO first_revocations (token, audience, number)
+        VALUES ($1, $2, $3)
+        """),
   ]
 
   /// The tables whose rows PostgreSQL numbers, with the statement after which it goes on from the last number.

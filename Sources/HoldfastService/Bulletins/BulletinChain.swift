@@ -91,6 +91,10 @@ extension FleetSession {
         try send(
           "INSERT INTO bulletin_entries (audience, token, issuer, number, until) VALUES ($1, $2, $3, $4, $5)",
           chain.key[0], .copying(token.id.bytes), chain.key[1], .unsigned(last), .unsigned(token.until))
+        try send(
+          """
+          INSERT INTO first_revocations (token, audience, number) VALUES ($1, $2, $3) ON CONFLICT (token, audience) DO NOTHING
+          """, .copying(token.id.bytes), chain.key[0], .unsigned(last))
       }
     } while !rest.isEmpty
   }

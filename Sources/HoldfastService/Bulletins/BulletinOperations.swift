@@ -32,7 +32,51 @@ extension AdministrationOperation {
       try fleet.deliveryPage(
         after: request.query.member("after")?.value.text, limit: request.query.member("limit")?.value.number ?? 100)
     },
+    AdministrationOperation(
+      "listReach", .get, "/reach", .read,
+      "Lists revoked tokens with the bulletin that says so, and the time from which the device knows it by its audit log.",
+      query: paging + [
+        Schema.Property("prover", .hexadecimal(digitCount: 32), "Only tokens of this prover."),
+        Schema.Property("token", .hexadecimal(digitCount: 32), "Only this token."),
+      ], answer: page(reached)
+    ) { (fleet, request) throws(AdministrationFault) in
+      let filters: [(String, StaticString)] = [("prover", ReachListing.ofProver), ("token", ReachListing.ofToken)]
+      let used = filters.filter { request.query.member($0.0) != nil }
+      guard used.count < 2 else { throw .conflict(.severalFilters) }
+      let text = used.first.flatMap { request.query.member($0.0)?.value.text }
+      return try fleet.reachPage(
+        used.first?.1 ?? ReachListing.all, filter: text.map { [.bytes(bytes(hexadecimal: $0) ?? [])] } ?? [],
+        after: request.query.member("after")?.value.text, limit: request.query.member("limit")?.value.number ?? 100)
+    },
+    AdministrationOperation(
+      "listTimeline", .get, "/timeline", .read,
+      "Lists what happened around a device, the newest first: bulletins, pages of its audit log, receipts, forks and changes.",
+      query: paging + [
+        Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device.")
+      ], answer: page(timelineEvent)
+    ) { (fleet, request) throws(AdministrationFault) in
+      let text = request.query.member("device")?.value.text
+      guard let device: DeviceID = text.flatMap({ fixedBytes(hexadecimal: $0) }) else { throw .notFound }
+      return try fleet.timelinePage(
+        of: device, after: request.query.member("after")?.value.text,
+        limit: request.query.member("limit")?.value.number ?? 100)
+    },
   ]
+
+  private static let reached = Schema.named(
+    "ReachedToken",
+    .object([
+      Schema.Property("token", .hexadecimal(digitCount: 32), required: true, "The revoked token."),
+      Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device for which it was."),
+      Schema.Property("prover", .hexadecimal(digitCount: 32), required: true, "The prover that has it."),
+      Schema.Property("revoked", .time, required: true, "The time at which it was revoked."),
+      Schema.Property(
+        "bulletin", .nullable(.anyInteger), required: true,
+        "The number of the first bulletin that says so; null before a courier asked for one."),
+      Schema.Property(
+        "known", .nullable(.time), required: true,
+        "The time from which the device knows it, by its clock; null while its audit log does not say so."),
+    ]))
 
   private static func page(_ record: Schema) -> Schema {
     .object([

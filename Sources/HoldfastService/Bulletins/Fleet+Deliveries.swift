@@ -34,13 +34,34 @@ extension Fleet {
   /// Returns a page of devices with the newest bulletin for each of their audiences, and what they have taken of it as far as their
   /// audit logs say.
   func deliveryPage(after: String?, limit: UInt64) throws(AdministrationFault) -> JSONValue {
-    let page = try page(.devices, after: after, limit: limit)
+    let page = try devicePage(after: after, limit: limit)
     let devices = page["items"]?.elements ?? []
     let items: [JSONValue]
     do throws(FleetFault) {
       items = try read { (session) throws(FleetFault) in try session.deliveries(to: devices) }
     } catch { throw .fleet(error) }
     return .object([("items", .array(items)), ("next", page["next"] ?? .null)])
+  }
+}
+
+extension Fleet {
+  /// Returns a page of devices.
+  ///
+  /// - Parameters:
+  ///   - silentDays: The number of days within which no part of a device's audit log came; nil for all devices.
+  ///   - after: The last id of the page before.
+  ///   - limit: The number of devices.
+  func devicePage(
+    silentDays: UInt64? = nil, after: String?, limit: UInt64
+  ) throws(AdministrationFault) -> JSONValue {
+    var moment = maximumInteger
+    if let silentDays {
+      do throws(FleetFault) {
+        let now = try read { (session) throws(FleetFault) in session.now }
+        moment = now - min(now, silentDays * 86_400)
+      } catch { throw .fleet(error) }
+    }
+    return try page(.devices, after: after, limit: limit, filters: [.unsigned(moment)])
   }
 }
 
@@ -103,7 +124,7 @@ extension FleetSession {
   }
 
   /// Returns the name of a group, or the label or the id of a device; the id of a group to which no device belongs any more.
-  private func audienceName(_ audience: AudienceID) throws(FleetFault) -> String {
+  func audienceName(_ audience: AudienceID) throws(FleetFault) -> String {
     let key = Value.copying(audience.bytes)
     if let row = try row("SELECT label FROM devices WHERE id = $1", key) {
       let label = try decoding { () throws(SQLFault) in try row.optionalText(0) }

@@ -54,6 +54,7 @@ extension Fleet {
         },
         try attestationKey(serviceKey, &random),
         try freshIssuerKey(serviceKey, &random), try freshAppTokenKey(serviceKey, &random),
+        try freshAgreementKey(serviceKey, &random),
       ]
     } catch { throw .cryptography }
   }
@@ -106,19 +107,34 @@ extension Fleet {
     }
   }
 
-  /// Makes the key that signs tokens for apps, if an earlier version created the service. Of several processes at once, the first one
-  /// determines it.
-  func makeAppTokenKeyIfMissing() throws(FleetFault) {
+  /// Makes the key for agreement with devices. Its id is fixed, so that there is only one.
+  private static func freshAgreementKey(
+    _ serviceKey: borrowing ServiceKey, _ random: inout SystemRandom
+  ) throws(CryptographyFailure) -> SealedKey {
+    let key = try P256PrivateKey()
+    return try key.scalar().withBytes { (scalar) throws(CryptographyFailure) in
+      try sealed(scalar, as: .agreement, id: Array(KeyPurpose.agreement.rawValue.utf8), serviceKey, &random)
+    }
+  }
+
+  /// Makes the key that signs tokens for apps and the key for agreement, if an earlier version created the service. Of several
+  /// processes at once, the first one determines them.
+  func makeMissingKeys() throws(FleetFault) {
+    for purpose in [KeyPurpose.appTokens, .agreement] { try makeKeyIfMissing(purpose) }
+  }
+
+  private func makeKeyIfMissing(_ purpose: KeyPurpose) throws(FleetFault) {
     let isMissing = try read { (session) throws(FleetFault) in
-      try session.row(
-        "SELECT id FROM keys WHERE id = $1", .bytes(Self.firstAppKeyID)) == nil
+      try session.row("SELECT id FROM keys WHERE id = $1", .bytes(Array(purpose.rawValue.utf8))) == nil
     }
     guard isMissing else { return }
     var random = SystemRandom()
     let key: SealedKey
-    do throws(CryptographyFailure) { key = try Self.freshAppTokenKey(serviceKey, &random) } catch {
-      throw .cryptography
-    }
+    do throws(CryptographyFailure) {
+      key =
+        purpose == .agreement
+        ? try Self.freshAgreementKey(serviceKey, &random) : try Self.freshAppTokenKey(serviceKey, &random)
+    } catch { throw .cryptography }
     try transaction { (session) throws(FleetFault) in
       _ = try session.run(
         """

@@ -13,22 +13,35 @@ package final class Fleet: Sendable {
   private let database: SQLDatabase
   let serviceKey: ServiceKey
   private let clock: any Clock & Sendable
+  /// The secrets that the service shares with devices.
+  let pageSecrets = PageSecrets()
+  /// The numbers of refused pages that wait to be written.
+  let refusedPages = RefusedPages()
+  /// The condition under which the service signs receipts.
+  let receiptCondition: ReceiptCondition
   private let opened = Mutex<FleetKeys?>(nil)
 
   /// Opens the service of a database that ``create(in:serviceKey:policy:by:clock:)`` filled.
   ///
+  /// - Parameters:
+  ///   - location: The database.
+  ///   - serviceKey: The secret that encrypts the keys in it.
+  ///   - connectionCount: The number of connections to PostgreSQL.
+  ///   - receiptsWithoutStandby: Whether receipts for audit logs are signed although no synchronous standby has the entries.
+  ///   - clock: The clock.
   /// - Throws: `database`, `wrongServiceKey`, `notCreated`, `corrupt`.
   package init(
     _ location: DatabaseLocation, serviceKey: consuming ServiceKey, connectionCount: Int = 8,
-    clock: any Clock & Sendable = SystemClock()
+    receiptsWithoutStandby: Bool = false, clock: any Clock & Sendable = SystemClock()
   ) throws(FleetFault) {
     database = try Self.open(location, connectionCount: connectionCount, creating: false)
     self.serviceKey = serviceKey
     self.clock = clock
+    receiptCondition = ReceiptCondition(location, isWaived: receiptsWithoutStandby)
     try read { (session) throws(FleetFault) in
       guard try session.row("SELECT revision FROM settings WHERE name = 'policy'") != nil else { throw .notCreated }
     }
-    try makeAppTokenKeyIfMissing()
+    try makeMissingKeys()
     _ = try read { (session) throws(FleetFault) in try self.keys(in: session) }
   }
 

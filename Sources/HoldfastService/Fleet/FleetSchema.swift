@@ -117,5 +117,18 @@ package enum FleetSchema {
     CREATE INDEX bulletin_entries_by_number ON bulletin_entries (audience, issuer, number);
     CREATE INDEX audits_by_event ON audits (device, event, number);
     """,
+    """
+    CREATE TABLE audit_heads (
+      device BLOB NOT NULL REFERENCES devices (id), sequence INTEGER NOT NULL, head BLOB NOT NULL,
+      PRIMARY KEY (device, sequence));
+    CREATE TABLE audit_logs (
+      device BLOB PRIMARY KEY REFERENCES devices (id), through INTEGER NOT NULL, cut INTEGER NOT NULL,
+      count INTEGER NOT NULL, acknowledged INTEGER NOT NULL, forked INTEGER, taken INTEGER NOT NULL, known INTEGER NOT NULL,
+      refused INTEGER NOT NULL, received INTEGER);
+    CREATE TABLE first_revocations (
+      token BLOB NOT NULL, audience BLOB NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (token, audience));
+    CREATE INDEX changes_by_object ON changes (object, number);
+    CREATE INDEX revoked_tokens ON tokens (id) WHERE revoked IS NOT NULL;
+    """,
   ]
 }

@@ -28,15 +28,19 @@ final class FleetKeys: Sendable {
   let appKeys: [Issuer]
   /// The settings of operators for apps.
   let apps: AttestedAppSettings
+  /// The key for agreement with devices.
+  let agreement: AgreementKeyPair
   private let signer: Mutex<AttestationSigner>
   private let opener: Mutex<AttestationOpener>
 
   init(
     revision: UInt64, policy: ServicePolicy, restored: UInt64?, issuers: [Issuer], configurationKey: MemorySigningKey,
-    appKeys: [Issuer], apps: AttestedAppSettings, account: borrowing SecretBytes, encryption: borrowing SecretBytes
+    appKeys: [Issuer], agreement: AgreementKeyPair, apps: AttestedAppSettings,
+    account: borrowing SecretBytes, encryption: borrowing SecretBytes
   ) throws(FleetFault) {
     (self.revision, self.policy, self.restored, self.issuers) = (revision, policy, restored, issuers)
     (self.configurationKey, self.appKeys, self.apps) = (configurationKey, appKeys, apps)
+    self.agreement = agreement
     do throws(JOSEFault) {
       signer = Mutex(
         AttestationSigner(
@@ -116,14 +120,16 @@ extension FleetSession {
       if purpose == .issuer { issuers.append(opened) } else { appKeys.append(opened) }
     }
     guard let account = others[.account], let encryption = others[.attestationEncryption] else { throw .corrupt }
-    guard let configurationKey else { throw .corrupt }
+    guard let configurationKey, let agreement = others[.agreement] else { throw .corrupt }
     var restored: UInt64?
     if let row = try self.row("SELECT revision FROM settings WHERE name = 'restored'") {
       restored = try decoding { () throws(SQLFault) in try row.unsigned(0) }
     }
     return try FleetKeys(
       revision: revision, policy: policy, restored: restored, issuers: issuers,
-      configurationKey: configurationKey, appKeys: appKeys, apps: try appSettings(),
+      configurationKey: configurationKey, appKeys: appKeys,
+      agreement: try AgreementKeyPair(Self.opened(agreement, as: .agreement, with: serviceKey)),
+      apps: try appSettings(),
       account: try Self.opened(account, as: .account, with: serviceKey),
       encryption: try Self.opened(encryption, as: .attestationEncryption, with: serviceKey))
   }

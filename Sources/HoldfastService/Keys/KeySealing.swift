@@ -90,6 +90,8 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
   /// A key that signs app tokens and custom tokens, a P-256 scalar of 32 bytes; the first one also signs the configuration for apps.
   /// It is no issuer key.
   case appTokens = "app-tokens"
+  /// The key for agreement with devices, from which the keys of audit pages come, a P-256 scalar of 32 bytes. There is one.
+  case agreement
   /// The development key, 16 bytes, in the table of settings.
   case development
   /// A secure string, in its own table. Its id is its name.

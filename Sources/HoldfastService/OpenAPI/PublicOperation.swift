@@ -161,6 +161,28 @@ extension PublicOperation {
       ),
     ])
 
+  package static let audit = PublicOperation(
+    name: "audit", method: .post, path: "/v1/audit",
+    summary: "Takes pages of a device's audit log that a prover carried, in any order, and gives the receipt.",
+    body: [
+      Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device."),
+      Schema.Property(
+        "pages", .array(.base64(byteCounts: 1...4096), count: 1...Fleet.auditPageLimit), required: true,
+        "The sealed pages, as the device gave them."),
+    ],
+    answers: [
+      Answer(
+        status: 200,
+        summary: "The state of the log; two nulls if no page is one of the device, or if it is not registered.",
+        schema: .object([
+          Schema.Property(
+            "receipt", .nullable(.base64(byteCounts: 1...256)), required: true,
+            "The receipt for the device; null after a fork, and while the entries are not on a standby."),
+          Schema.Property(
+            "missing", .nullable(.anyInteger), required: true, "The number of the first entry that the service lacks."),
+        ]))
+    ], problems: [])
+
   private static let bulletin = [
     Schema.Property("audience", .hexadecimal(digitCount: 32), required: true, "The device or the group."),
     Schema.Property("number", .anyInteger, required: true, "Its number."),
@@ -225,7 +247,8 @@ extension PublicOperation {
 
   /// All operations.
   package static let all = [
-    attest, token, requestState, enrolment, leave, postureRules, bulletins, fetch, configuration, keys, appTokenKeys,
+    attest, token, requestState, enrolment, leave, postureRules, bulletins, audit, fetch, configuration, keys,
+    appTokenKeys,
     health,
     readiness, metrics, export,
   ]
@@ -255,7 +278,13 @@ extension Schema {
       .array(
         .object(
           publicKey + [Property("active", .time, required: true, "The time from which the key signs.")]),
-        count: 0...1000), required: true, "The keys, in the order in which they sign.")
+        count: 0...1000), required: true, "The keys, in the order in which they sign."),
+    Property(
+      "agreement",
+      .object([
+        Property("kty", .choice(["EC"]), required: true, ""), Property("crv", .choice(["P-256"]), required: true, ""),
+        Property("x", .coordinate, required: true, ""), Property("y", .coordinate, required: true, ""),
+      ]), required: true, "The key with which devices seal pages of their audit logs."),
   ])
 
   fileprivate static let appKeySet = Schema.object([

@@ -38,17 +38,19 @@ struct ConsoleKind: Sendable {
     ConsoleKind(
       "devices", "Devices", "Device", ["id", "state", "label", "groups", "added", "generation"],
       related: [
-        ("Tokens for this device", "tokens", "device"), ("Audit log", "audits", "device"),
+        ("Tokens for this device", "tokens", "device"), ("Timeline", "timeline", "device"),
+        ("Audit log", "audits", "device"),
         ("Bulletins for this device", "bulletins", "device"),
         ("Invite to this device", "invitations/new", "device"),
       ]),
     ConsoleKind(
       "tokens", "Tokens", "Token", ["id", "state", "device", "user", "subject", "version", "issued", "expires"],
-      related: [("Bulletins that revoke it", "bulletins", "token")]),
+      related: [("Bulletins that revoke it", "bulletins", "token"), ("Who knows that", "reach", "token")]),
     ConsoleKind(
       "provers", "Provers", "Prover", ["id", "state", "first_seen", "last_seen", "reason"],
       related: [
         ("Tokens of this prover", "tokens", "prover"), ("Bulletins that revoke it", "bulletins", "prover"),
+        ("Who knows that", "reach", "prover"),
       ]),
     ConsoleKind(
       "users", "Users", "User", ["name", "state", "added", "reason"],
@@ -60,9 +62,16 @@ struct ConsoleKind: Sendable {
       "audits", "Audit logs", "Audit log entry", ["time", "device", "sequence", "event", "user", "details"],
       unlinked: ["user"]),
     ConsoleKind(
+      "audit-logs", "Audit pages", "Audit log",
+      ["device", "entries", "complete_through", "missing", "acknowledged", "forked", "pages_refused", "last_page"]),
+    ConsoleKind(
       "bulletins", "Bulletins", "Bulletin",
       ["number", "for", "issued", "revocations", "generation", "predecessor", "signer"]),
     ConsoleKind("deliveries", "Who knows what", "Delivery", ["device", "newest", "taken"]),
+    ConsoleKind(
+      "reach", "Revocations on their way", "Revocation",
+      ["token", "device", "prover", "revoked", "bulletin", "known"]),
+    ConsoleKind("timeline", "Timeline of a device", "Event", ["time", "event", "details"]),
     ConsoleKind("changes", "Changes", "Change", ["time", "actor", "action", "object", "detail"]),
     ConsoleKind("statistics", "Statistics", "Statistics", []),
     ConsoleKind("images", "Images", "Image", ["digest", "state", "subject", "version", "proof_key", "added"]),

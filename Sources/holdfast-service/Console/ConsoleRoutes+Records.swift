@@ -42,7 +42,7 @@ extension ConsoleRoutes {
     var page = ListPage(
       frame: frame(kind.title, visit, kind: kind.path), address: operation.consolePath, links: createLinks(kind, visit))
     page.fields = fields.map { $0.view(query.values($0.name)) }
-    page.isTimeline = kind.path == "audits"
+    page.isTimeline = ["audits", "timeline"].contains(kind.path)
     page.first = after == nil ? nil : address(operation, filters)
     let result: JSONValue
     do {
@@ -182,7 +182,7 @@ extension ConsoleRoutes {
     var days: [DayView] = []
     for item in items {
       let (text, machine) = CellMaker.date(item["time"]?.number ?? 0)
-      let names = ["device", "user", "sequence"].filter { item[$0]?.text != "" }
+      let names = ["device", "user", "sequence"].filter { item[$0] != nil && item[$0]?.text != "" }
       var cells = maker.cells(item, ["event"] + names, kind, operation.answer.recordProperties).dropFirst().map { $0 }
       for (name, value) in item["details"]?.members ?? [] where name != "user" {
         cells.append(CellView(label: name.words, text: value.text ?? ""))

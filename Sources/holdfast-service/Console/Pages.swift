@@ -28,9 +28,10 @@ struct FrameView {
     (caller, formToken) = (session.caller.name, session.formToken)
     menu = [MenuView(title: "Overview", address: ConsoleRoutes.root, isCurrent: kind.isEmpty)]
     for entry in ConsoleKind.all {
-      guard let list = AdministrationOperation.list(entry.path), session.caller.scopes.contains(list.scope) else {
-        continue
-      }
+      // A list that needs a filter is reached from the record that it belongs to.
+      guard let list = AdministrationOperation.list(entry.path), session.caller.scopes.contains(list.scope),
+        !list.query.contains(where: \.isRequired)
+      else { continue }
       menu.append(
         MenuView(title: entry.title, address: list.consolePath + entry.query, isCurrent: entry.path == kind))
     }

@@ -13,6 +13,8 @@ struct PublicRoutes: Sendable {
 
   /// The largest body of a prover's request: evidence in base64, and a device's descriptor.
   private static let bodyLimit = 128 * 1024
+  /// The largest body with pages of an audit log, four of 3872 bytes in base64.
+  private static let pagesBodyLimit = 32 * 1024
   /// The seconds after which a prover may ask again whether an operator has decided.
   private static let retrySeconds = 5
 
@@ -24,6 +26,7 @@ struct PublicRoutes: Sendable {
     routes.add(.leave) { request, _ in try await standing(request, isLeaving: true) }
     routes.add(.postureRules) { _, _ in try await postureRules() }
     routes.add(.bulletins) { request, _ in try await bulletins(request) }
+    routes.add(.audit) { request, _ in try await audit(request) }
     routes.add(.fetch) { request, _ in try await fetch(request) }
     routes.add(.configuration) { _, _ in try await configuration() }
     routes.add(.keys) { _, _ in try await keys() }
@@ -173,11 +176,27 @@ struct PublicRoutes: Sendable {
     ])
   }
 
+  private func audit(_ request: Request) async throws -> Response {
+    let body = try Body(try await service.json(request, limit: Self.pagesBodyLimit), of: .audit)
+    guard let device = body.deviceID else { throw Problem.notFound }
+    let pages = body.pages
+    let answer = try await service.run { fleet in try fleet.receive(pages: pages, of: device) }
+    var receipt: [UInt8] = []
+    if let bytes = answer.receipt { receipt.append(asPaddedBase64: bytes.span) }
+    return Response(
+      .ok,
+      .object([
+        ("receipt", receipt.isEmpty ? .null : .string(String(decoding: receipt, as: UTF8.self))),
+        ("missing", answer.missing.map { .integer($0) } ?? .null),
+      ]))
+  }
+
   private func keys() async throws -> Response {
     let keys = try await service.run { fleet in
       try fleet.issuerKeys().map { key in Self.jwk(key.point, key.id, [("active", .integer(key.active))]) }
     }
-    return Self.keySet(keys)
+    let agreement = try await service.run { fleet in try fleet.agreementKey() }
+    return Self.keySet(keys, [("agreement", PublicKeyJWK(point: agreement).json)])
   }
 
   private func appTokenKeys() async throws -> Response {
@@ -191,8 +210,8 @@ struct PublicRoutes: Sendable {
   }
 
   /// Source: RFC 7517 §5.
-  private static func keySet(_ keys: [JSONValue]) -> Response {
-    Response(.ok, .object([("keys", .array(keys))]), headers: [.cacheControl: "public, max-age=300"])
+  private static func keySet(_ keys: [JSONValue], _ more: [(String, JSONValue)] = []) -> Response {
+    Response(.ok, .object([("keys", .array(keys))] + more), headers: [.cacheControl: "public, max-age=300"])
   }
 
   private static func jwk(_ point: P256Point, _ id: KeyID, _ more: [(String, JSONValue)] = []) -> JSONValue {
@@ -218,6 +237,12 @@ private struct Body {
   }
 
   var evidence: [UInt8] { json["evidence"]?.text.flatMap { Schema.base64Bytes($0) } ?? [] }
+
+  /// The device that made pages of an audit log.
+  var deviceID: DeviceID? { json["device"]?.text.flatMap { fixedBytes(hexadecimal: $0) } }
+
+  /// Sealed pages of an audit log.
+  var pages: [[UInt8]] { json["pages"]?.elements?.map { $0.text.flatMap { Schema.base64Bytes($0) } ?? [] } ?? [] }
 
   var attestation: [UInt8] { Array((json["attestation"]?.text ?? "").utf8) }
 

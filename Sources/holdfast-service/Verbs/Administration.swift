@@ -11,10 +11,10 @@ import HoldfastService
 enum RecordKind: String, ExpressibleByArgument, CaseIterable {
   case devices, images, provers, users, tokens, invitations, requests, refusals, audits, keys, operators, domains, pins,
     strings,
-    codes, changes, bulletins, deliveries
+    codes, changes, bulletins, deliveries, reach, timeline, auditLogs = "audit-logs"
 
   /// The operation's name after `list`.
-  var plural: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
+  var plural: String { rawValue.split(separator: "-").map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined() }
 }
 
 struct List: AdministrationVerb {
@@ -26,21 +26,24 @@ struct List: AdministrationVerb {
   @Flag(help: "Print one JSON object.") var json = false
   @Option(help: "The end of the page before.") var after: String?
   @Option(help: "The number of records, at most 1000.") var limit: UInt64?
-  @Option(help: "Only tokens, audit entries or bulletins of this device.") var device: String?
-  @Option(help: "Only tokens of this prover, or bulletins that revoke one of them.") var prover: String?
-  @Option(help: "Only bulletins that revoke this token.") var token: String?
+  @Option(help: "Only tokens, audit entries or bulletins of this device, or the device of a timeline.")
+  var device: String?
+  @Option(help: "Only tokens of this prover, revoked ones for reach, or bulletins that revoke one of them.")
+  var prover: String?
+  @Option(help: "Only bulletins that revoke this token, or the revoked token of reach.") var token: String?
   @Option(help: "Only tokens or audit entries of this user.") var user: String?
   @Option(help: "Only audit entries with this event.") var event: String?
   @Option(help: "Only audit entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
   var since: String?
   @Option(help: "Only audit entries from before this time.") var until: String?
+  @Option(help: "Only devices no part of whose audit log came within this number of days.") var silentDays: UInt64?
   @Option(help: "Only requests in this state.") var status: String?
   @Option(help: "Only refusals with this response code.") var code: String?
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
     let options = [
       ("after", after), ("limit", limit.map { String($0) }), ("device", device), ("prover", prover), ("user", user),
-      ("token", token),
+      ("token", token), ("silent_days", silentDays.map { String($0) }),
       ("event", event), ("status", status), ("code", code), ("since", try time(since, of: "--since")),
       ("until", try time(until, of: "--until")),
     ]

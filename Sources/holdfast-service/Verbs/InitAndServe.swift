@@ -80,6 +80,13 @@ struct Serve: ServiceVerb {
   @Option(help: "The address, HOST:PORT, in place of the configuration's. Port 0 takes a free one.")
   var listen: String?
 
+  @Flag(
+    help: """
+      Sign receipts for audit logs although no synchronous standby has the entries. Devices drop what a receipt acknowledges: it is \
+      lost if the database is.
+      """)
+  var receiptsWithoutStandby = false
+
   @Flag(help: "Print the configuration with all defaults, and stop.")
   var printConfig = false
 
@@ -102,7 +109,7 @@ struct Serve: ServiceVerb {
     LoggingSystem.bootstrap { _ in JSONLog(logLevel: level) }
     let metrics = PrometheusMetrics()
     MetricsSystem.bootstrap(metrics)
-    let fleet = try instance.fleet(configuration)
+    let fleet = try instance.fleet(configuration, receiptsWithoutStandby: receiptsWithoutStandby)
     let scheme = configuration.certificate == nil ? "http" : "https"
     let host = configuration.host
     let server = ServiceServer(

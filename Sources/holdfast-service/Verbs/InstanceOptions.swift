@@ -65,12 +65,14 @@ struct InstanceOptions: ParsableArguments {
   }
 
   /// Opens the service.
-  func fleet(_ configuration: ServiceConfiguration) throws(ServiceFailure) -> Fleet {
+  func fleet(
+    _ configuration: ServiceConfiguration, receiptsWithoutStandby: Bool = false
+  ) throws(ServiceFailure) -> Fleet {
     let key = try serviceKey()
     do throws(FleetFault) {
       return try Fleet(
         location(configuration), serviceKey: key, connectionCount: Int(configuration.databaseConnections),
-        clock: SteadyClock())
+        receiptsWithoutStandby: receiptsWithoutStandby, clock: SteadyClock())
     } catch { throw ServiceFailure(error) }
   }
 

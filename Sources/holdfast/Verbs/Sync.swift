@@ -35,15 +35,16 @@ struct Sync: Verb {
   mutating func perform() throws(Failure) {
     let states = try reading(state) { (prover) throws(ProverError) in try prover.status(device: nil) }
     var results: [JSONValue] = []
-    for entry in states {
+    // Revocations come first: they arrive even if the service does not take a log.
+    var counts: [Int] = []
+    for entry in states { counts.append(try source(for: entry).fetch(for: entry.device, state: state)) }
+    for (entry, count) in zip(states, counts) {
       let device = entry.device
-      let source = try source(for: entry)
-      let pageCount = try source.handInPages(of: device, state: state)
-      let count = try source.fetch(for: device, state: state)
+      let pageCount = try source(for: entry).handInPages(of: device, state: state)
       if pageCount == nil {
         Console.note(
-          "the service takes no audit log of device \(hexadecimal(device)): an online service takes none, and one in a folder needs the "
-            + "device to be registered")
+          "the service takes no audit log of device \(hexadecimal(device)): it is of an earlier version, or the device is not "
+            + "registered in its folder")
       }
       if output.json {
         results.append(

@@ -29,18 +29,41 @@ enum MailSource {
   /// Hands in the pages of a device's audit log, and keeps the receipt for the device.
   ///
   /// - Parameter state: The state folder.
-  /// - Returns: The number of pages that the service took or refused; nil if it takes no pages of the device, which are kept. An online
-  ///   service takes none.
+  /// - Returns: The number of pages that the service took or refused; nil if it takes no pages of the device, which are kept.
   func handInPages(of device: DeviceID, state: String) throws(Failure) -> Int? {
     let pages = try reading(state) { (prover) throws(ProverError) in try prover.auditPages(of: device) }
     guard !pages.isEmpty else { return 0 }
-    guard case .folder(let path) = self else { return nil }
+    guard case .folder(let path) = self else { return try handInOnline(pages, of: device, state: state) }
     let received = try serving(path) { () throws(ServiceFolderFault) in
       try ServiceFolder(path: path).receive(pages: pages, of: device)
     }
     guard let received else { return nil }
     let receipt = CarriedReceipt(received.receipt, missing: received.log.missing ?? 0)
     try writing(state) { (prover) throws(ProverError) in try prover.store(receipt, forPages: pages, of: device) }
+    return pages.count
+  }
+
+  /// The most pages that an online service takes in one request.
+  private static let requestLimit = 4
+
+  private func handInOnline(_ pages: [[UInt8]], of device: DeviceID, state: String) throws(Failure) -> Int? {
+    guard case .online(let services, let seconds) = self else { return nil }
+    var rest = pages[...]
+    while !rest.isEmpty {
+      let part = Array(rest.prefix(Self.requestLimit))
+      let texts = part.map { page in
+        var text: [UInt8] = []
+        text.append(asPaddedBase64: page.span)
+        return JSONValue.string(String(decoding: text, as: UTF8.self))
+      }
+      let answer = try services.askIfOffered(
+        .audit, .object([("device", .string(hexadecimal(device))), ("pages", .array(texts))]),
+        timeoutSeconds: seconds, state: state)
+      guard let answer else { return nil }
+      guard let receipt = CarriedReceipt(answer) else { throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil) }
+      try writing(state) { (prover) throws(ProverError) in try prover.store(receipt, forPages: part, of: device) }
+      rest = rest.dropFirst(part.count)
+    }
     return pages.count
   }
 

@@ -113,6 +113,26 @@ extension OnlineServices {
     _ operation: ServiceOperation, _ body: JSONValue? = nil, values: [String] = [], timeoutSeconds: UInt64,
     state: String
   ) throws(Failure) -> JSONValue {
+    switch try result(of: operation, body, values: values, timeoutSeconds: timeoutSeconds, state: state) {
+    case .success(let answer): return answer
+    case .failure(let failure): throw Failure(failure, pinsIn: state)
+    }
+  }
+
+  /// As ``ask(_:_:values:timeoutSeconds:state:)``, but nil if the service is of an earlier version, which does not have the operation.
+  func askIfOffered(
+    _ operation: ServiceOperation, _ body: JSONValue, timeoutSeconds: UInt64, state: String
+  ) throws(Failure) -> JSONValue? {
+    switch try result(of: operation, body, values: [], timeoutSeconds: timeoutSeconds, state: state) {
+    case .success(let answer): return answer
+    case .failure(let failure) where failure.status == 404: return nil
+    case .failure(let failure): throw Failure(failure, pinsIn: state)
+    }
+  }
+
+  private func result(
+    of operation: ServiceOperation, _ body: JSONValue?, values: [String], timeoutSeconds: UInt64, state: String
+  ) throws(Failure) -> Result<JSONValue, CarrierFailure> {
     let pinned = try pinned(in: ProverFolder(path: state))
     let carrier = try CarrierProcess.path()
     guard let call = ServiceCall(operation, body: body, values: values, attemptCount: 2) else {
@@ -128,8 +148,8 @@ extension OnlineServices {
       ) { _ in true }
     } catch { throw Failure(error, carrier: carrier) }
     switch result {
-    case .answer(let answer): return answer.value
-    case .failure(let failure): throw Failure(failure, pinsIn: state)
+    case .answer(let answer): return .success(answer.value)
+    case .failure(let failure): return .failure(failure)
     case .token, .waiting: throw Failure(CarrierProcessFault.garbage, carrier: carrier)
     }
   }
