@@ -42,6 +42,7 @@ import Testing
     // A page behind the cut says nothing about the entries between.
     let other = try TestHome(database)
     #expect(try other.bring(6..<8, cut: 4) == .init(missing: 5))
+    #expect(try other.state()["complete_through"]?.number == 0)
   }
 
   @Test(arguments: TestedDatabase.installed)
@@ -57,10 +58,19 @@ import Testing
     #expect(try home.bring(4..<6).receipt == nil)
     let actions = try home.test.list("listChanges").compactMap { $0["action"]?.text }
     #expect(actions.count { $0 == "audit.fork" } == 1)
-    // A page that only ends elsewhere is a fork as well.
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `an end that entries contradict is a fork, whichever of them comes first`(_ database: TestedDatabase) throws {
+    // A log with the same first three entries.
+    let home = try TestHome(database)
+    let forged = try TestHome.Log(home.test.device, salt: 7, from: 3)
+    _ = try home.bring(0..<6)
+    #expect(try home.bring(0..<2, of: forged, knowing: 5).refusedCount == 1)
     let other = try TestHome(database)
-    _ = try other.bring(0..<4, knowing: 4)
-    #expect(try other.bring(0..<2, of: TestHome.Log(other.test.device, salt: 7), knowing: 4).refusedCount == 1)
+    _ = try other.bring(0..<2, knowing: 5)
+    #expect(try other.bring(2..<5, of: forged).refusedCount == 1)
+    #expect(try other.listed() == [2, 1] && other.state()["forked"]?.number == TestFleet.now)
   }
 
   @Test(arguments: TestedDatabase.installed)
@@ -222,8 +232,10 @@ final class TestHome {
     let archive: AuditArchive
     let chains: [AuditChain]
 
-    init(_ device: DeviceDescriptor, salt: UInt64 = 0) throws {
-      archive = try AuditTests.log(device, count: 10, salt: salt)
+    init(_ device: DeviceDescriptor, salt: UInt64 = 0, from start: Int = 0) throws {
+      let salted = try AuditTests.log(device, count: 10, salt: salt)
+      let entries = try AuditTests.log(device, count: 10).entries.prefix(start) + salted.entries.dropFirst(start)
+      archive = AuditArchive(deviceID: salted.deviceID, base: salted.base, end: salted.end, entries: Array(entries))
       var cryptography = OpenSSLCryptography()
       var chains = [AuditChain()]
       for entry in archive.entries {
