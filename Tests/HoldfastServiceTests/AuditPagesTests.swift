@@ -167,8 +167,11 @@ import Testing
     let home = try TestHome(database)
     let silent = { (days: String) in try home.test.list("listDevices", query: [("silent_days", days)]).count }
     #expect(try silent("1") == 1)
+    let heard = { try home.test.list("listDeliveries").first?["heard"] }
+    #expect(try heard() == .null)
     _ = try home.bring(0..<2)
-    #expect(try silent("1") == 0)
+    #expect(try silent("1") == 0 && heard()?.number == TestFleet.now)
+    #expect(try home.test.list("listDeliveries", query: [("silent_days", "1")]).isEmpty)
     home.test.wait(seconds: 2 * 86_400)
     #expect(try silent("1") == 1 && silent("3") == 0)
     // A page that was brought before is no sign of the device.

@@ -20,14 +20,14 @@ extension AdministrationOperation {
     ),
   ]
 
+  /// The filter for devices that have not been heard from.
+  static let silence = Schema.Property(
+    "silent_days", .integer(1...36_500), "Only devices no new part of whose audit log came within this number of days.")
+
   private static let devices: [AdministrationOperation] = [
     AdministrationOperation(
       "listDevices", .get, "/devices", .read, "Lists the devices: all, or those that have not been heard from.",
-      query: paging + [
-        Schema.Property(
-          "silent_days", .integer(1...36_500),
-          "Only devices no part of whose audit log came within this number of days.")
-      ], answer: Listing.devices.pageSchema
+      query: paging + [silence], answer: Listing.devices.pageSchema
     ) { (fleet, request) throws(AdministrationFault) in
       try fleet.devicePage(
         silentDays: request.query.member("silent_days")?.value.number, after: request.query.member("after")?.value.text,

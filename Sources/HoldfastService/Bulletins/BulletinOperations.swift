@@ -27,9 +27,10 @@ extension AdministrationOperation {
     AdministrationOperation(
       "listDeliveries", .get, "/deliveries", .read,
       "Lists the devices with the newest bulletin for each of their audiences, and what their audit logs say they have taken.",
-      query: paging, answer: page(delivery)
+      query: paging + [silence], answer: page(delivery)
     ) { (fleet, request) throws(AdministrationFault) in
       try fleet.deliveryPage(
+        silentDays: request.query.member("silent_days")?.value.number,
         after: request.query.member("after")?.value.text, limit: request.query.member("limit")?.value.number ?? 100)
     },
     AdministrationOperation(
@@ -107,5 +108,7 @@ extension AdministrationOperation {
         "newest", .map(.text(0...128)), required: true, "The newest bulletin for the device and for each group."),
       Schema.Property(
         "taken", .map(.text(0...128)), required: true, "What the device has taken, as far as it is known."),
+      Schema.Property(
+        "heard", .nullable(.time), required: true, "The time at which a new part of the device's audit log came last."),
     ]))
 }

@@ -31,10 +31,12 @@ extension Fleet {
     return .object([("items", .array(items)), ("next", next.map { .string($0) } ?? .null)])
   }
 
-  /// Returns a page of devices with the newest bulletin for each of their audiences, and what they have taken of it as far as their
-  /// audit logs say.
-  func deliveryPage(after: String?, limit: UInt64) throws(AdministrationFault) -> JSONValue {
-    let page = try devicePage(after: after, limit: limit)
+  /// Returns a page of devices with the newest bulletin for each of their audiences, what they have taken of it as far as their audit
+  /// logs say, and when a part of these came last. For the parameters see ``devicePage(silentDays:after:limit:)``.
+  func deliveryPage(
+    silentDays: UInt64?, after: String?, limit: UInt64
+  ) throws(AdministrationFault) -> JSONValue {
+    let page = try devicePage(silentDays: silentDays, after: after, limit: limit)
     let devices = page["items"]?.elements ?? []
     let items: [JSONValue]
     do throws(FleetFault) {
@@ -151,9 +153,22 @@ extension FleetSession {
       items.append(
         .object([
           ("device", device["id"] ?? .null), ("newest", .object(newest)), ("taken", .object(taken)),
+          ("heard", try heard(from: id).map { .integer($0) } ?? .null),
         ]))
     }
     return items
+  }
+
+  /// Returns the time at which a part of a device's audit log came last, in Unix seconds; nil if none came.
+  private func heard(from device: DeviceID) throws(FleetFault) -> UInt64? {
+    let found = try row(
+      """
+      SELECT max(received) FROM (
+        SELECT received FROM audit_logs WHERE device = $1 UNION ALL SELECT received FROM audit_chains WHERE device = $1
+      ) parts
+      """, .copying(device.bytes))
+    guard let found else { return nil }
+    return try decoding { () throws(SQLFault) in try found.optionalUnsigned(0) }
   }
 
   /// Returns the newest bulletin for each audience of a device, and the newest that the device says it has taken.

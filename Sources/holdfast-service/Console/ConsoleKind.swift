@@ -67,7 +67,7 @@ struct ConsoleKind: Sendable {
     ConsoleKind(
       "bulletins", "Bulletins", "Bulletin",
       ["number", "for", "issued", "revocations", "generation", "predecessor", "signer"]),
-    ConsoleKind("deliveries", "Who knows what", "Delivery", ["device", "newest", "taken"]),
+    ConsoleKind("deliveries", "Who knows what", "Delivery", ["device", "newest", "taken", "heard"]),
     ConsoleKind(
       "reach", "Revocations on their way", "Revocation",
       ["token", "device", "prover", "revoked", "bulletin", "known"]),
