@@ -317,10 +317,12 @@ def test_three_instances_start_at_once_on_an_empty_schema_and_on_an_older_one(re
     name = service.database.split("?")[0].rsplit("/", 1)[1]
     # As version 1 left it: without the tables of later scripts.
     server.sql(
+        "DROP TABLE audit_heads, audit_logs, first_revocations",
         "DROP TABLE device_groups, group_devices, bulletin_audiences, bulletins, bulletin_entries",
         "DROP TABLE audits, audit_chains, sessions, domains, pins, strings, code_statements, domain_secrets, image_makers, image_trees",
         "DROP FUNCTION audits_append_only",
-        "DROP INDEX devices_by_label, tokens_by_revocation",
+        "DROP INDEX devices_by_label, tokens_by_revocation, changes_by_object, revoked_tokens",
+        "DELETE FROM keys WHERE purpose IN ('agreement', 'app-tokens')",
         "UPDATE holdfast_schema SET version = 1",
         database=name,
     )
@@ -330,6 +332,10 @@ def test_three_instances_start_at_once_on_an_empty_schema_and_on_an_older_one(re
         assert [instance.ask("GET", "/readyz")[0] for instance in instances] == [200] * 3
         assert server.sql("SELECT version FROM holdfast_schema", database=name) != ["1"]
         assert server.sql("SELECT count(*) FROM audits", database=name) == ["0"]
+        # Each kind of key that version 1 did not have was made once.
+        for path, member in (("jwks.json", "agreement"), ("app-tokens.json", "keys")):
+            made = [instance.ask("GET", f"/.well-known/{path}")[2][member] for instance in instances]
+            assert made[0] and made == made[:1] * 3, path
     finally:
         assert [instance.stop() for instance in instances] == [0] * 3
 
