@@ -43,7 +43,7 @@ import HoldfastProver
     ]
   }
 
-  @Test func `after a power cut at any write, mail and pages are those before or after it, and no page is lost`() throws {
+  @Test func `a power cut at any write leaves mail and pages as before it or as after it, and loses no page`() throws {
     let place = try TemporaryFolder(in: memoryFolder)
     let recorder = try DiskRecorder(folder: place.path)
     let prover = Prover(state: place.file("phone"), keys: .default)
