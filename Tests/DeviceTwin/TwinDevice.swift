@@ -27,6 +27,7 @@ private struct TwinPolicy: Policy {
   var acceptsMAC: Bool { policy.acceptsMAC }
   var codeLimits: CodeLimits { policy.codeLimits }
   var maximumIssueAdvanceSeconds: UInt64 { policy.maximumIssueAdvanceSeconds }
+  static var knowsBulletins: Bool { true }
 }
 
 /// The device of Linux with what an image was given: key and id, issuers, policy, users, clock floor.

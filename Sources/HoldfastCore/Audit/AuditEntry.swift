@@ -44,6 +44,7 @@ extension AuditEntry {
     return (try reader.unsigned(), try reader.unsigned())
   }
 
+  #if !hasFeature(Embedded)
   /// Decodes an entry that ``encode(into:)`` wrote.
   package init(_ bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
@@ -54,6 +55,7 @@ extension AuditEntry {
     guard count == 3 + event.detailCount else { throw .unexpected }
     try reader.finish()
   }
+  #endif
 }
 
 extension AuditEvent {
@@ -61,16 +63,18 @@ extension AuditEvent {
   fileprivate var detailCount: Int {
     switch self {
     case .round(let round): round.detailCount
-    case .generationFloorMoved, .parameter, .failed: 3
     case .denied: 4
-    case .clockFloorMoved, .codeIssued, .logCut, .userLocked: 2
-    case .unproved, .created, .started, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
-    case .userActivated, .userAdded, .userUnlocked, .userRemoved: 1
-    case .stopped: 0
+    case .unproved, .started: 1
+    case .userActivated, .userUnlocked: 1
+    case .bulletinTaken: 3
     #if !hasFeature(Embedded)
+    case .generationFloorMoved, .parameter, .failed: 3
+    case .clockFloorMoved, .codeIssued, .logCut, .userLocked: 2
+    case .created, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
+    case .userAdded, .userRemoved: 1
+    case .stopped: 0
     case .policyKeySet: 1
     case .actuatorEvent: 2
-    case .bulletinTaken: 3
     case .receiptRefused: 2
     case .entriesLost: 1
     #endif
@@ -85,12 +89,23 @@ extension AuditEvent {
     case .unproved(let totals):
       try sink.appendCBOR(unsigned: 1)
       try totals.encode(into: &sink)
-    case .created(let deviceID):
-      try sink.appendCBOR(unsigned: 2)
-      try sink.appendCBOR(bytes: deviceID.bytes)
     case .started(let bootCount):
       try sink.appendCBOR(unsigned: 3)
       try sink.appendCBOR(unsigned: bootCount)
+    case .userActivated(let user): try sink.appendUser(12, user)
+    case .userUnlocked(let user): try sink.appendUser(14, user)
+    case .denied(let rounds):
+      try sink.appendCBOR(unsigned: 17)
+      try rounds.encode(into: &sink)
+    case .bulletinTaken(let keyID, let audience, let number):
+      try sink.appendCBOR(unsigned: 24)
+      try sink.appendCBOR(bytes: keyID.bytes)
+      try sink.appendCBOR(bytes: audience.bytes)
+      try sink.appendCBOR(unsigned: number)
+    #if !hasFeature(Embedded)
+    case .created(let deviceID):
+      try sink.appendCBOR(unsigned: 2)
+      try sink.appendCBOR(bytes: deviceID.bytes)
     case .stopped:
       try sink.appendCBOR(unsigned: 4)
     case .issuerTrusted(let keyID):
@@ -118,32 +133,21 @@ extension AuditEvent {
       try sink.appendCBOR(unsigned: 11)
       try sink.appendCBOR(unsigned: UInt64(purpose.rawValue))
       try sink.appendCBOR(text: user.bytes)
-    case .userActivated(let user): try sink.appendUser(12, user)
     case .userAdded(let user): try sink.appendUser(13, user)
-    case .userUnlocked(let user): try sink.appendUser(14, user)
     case .userRemoved(let user): try sink.appendUser(15, user)
     case .userLocked(let user, let until):
       try sink.appendUser(21, user)
       try sink.appendCBOR(unsigned: until)
-    case .denied(let rounds):
-      try sink.appendCBOR(unsigned: 17)
-      try rounds.encode(into: &sink)
     case .logCut(let chain):
       try sink.appendCBOR(unsigned: 18)
       try sink.appendCBOR(unsigned: chain.count)
       try sink.appendCBOR(bytes: chain.head.bytes)
     case .parameter(let parameter): try parameter.encode(into: &sink)
     case .failed(let failure): try failure.encode(into: &sink)
-    #if !hasFeature(Embedded)
     case .policyKeySet(let keyID):
       try sink.appendCBOR(unsigned: 22)
       if let keyID { try sink.appendCBOR(bytes: keyID.bytes) } else { try sink.appendCBORNull() }
     case .actuatorEvent(let event): try event.encode(into: &sink)
-    case .bulletinTaken(let keyID, let audience, let number):
-      try sink.appendCBOR(unsigned: 24)
-      try sink.appendCBOR(bytes: keyID.bytes)
-      try sink.appendCBOR(bytes: audience.bytes)
-      try sink.appendCBOR(unsigned: number)
     case .receiptRefused(let keyID, let count):
       try sink.appendCBOR(unsigned: 25)
       try sink.appendCBOR(bytes: keyID.bytes)
@@ -155,6 +159,7 @@ extension AuditEvent {
     }
   }
 
+  #if !hasFeature(Embedded)
   fileprivate init(_ reader: inout CBORReader, detailCount: Int) throws(EncodingFault) {
     switch try reader.unsigned() {
     case 0: self = .round(try AuditedRound(&reader, hasUser: false, detailCount: detailCount))
@@ -185,17 +190,16 @@ extension AuditEvent {
     case 19: self = .parameter(try AuditedParameter(&reader))
     case 20: self = .failed(try AuditedFailure(&reader))
     case 21: self = .userLocked(try reader.text(), until: try reader.unsigned())
-    #if !hasFeature(Embedded)
-    case 22: self = .policyKeySet(reader.null() ? nil : try reader.fixedBytes())
-    case 23: self = .actuatorEvent(try AuditedActuatorEvent(&reader))
     case 24:
       self = .bulletinTaken(try reader.fixedBytes(), try reader.fixedBytes(), number: try reader.unsigned())
+    case 22: self = .policyKeySet(reader.null() ? nil : try reader.fixedBytes())
+    case 23: self = .actuatorEvent(try AuditedActuatorEvent(&reader))
     case 25: self = .receiptRefused(try reader.fixedBytes(), count: try reader.unsigned())
     case 26: self = .entriesLost(count: try reader.unsigned())
-    #endif
     default: throw .unexpected
     }
   }
+  #endif
 }
 
 extension AuditedRound {
@@ -212,6 +216,7 @@ extension AuditedRound {
     #endif
   }
 
+  #if !hasFeature(Embedded)
   fileprivate init(
     _ reader: inout CBORReader, hasUser: Bool, detailCount: Int
   ) throws(EncodingFault) {
@@ -224,11 +229,10 @@ extension AuditedRound {
     guard form <= 1 else { throw .unexpected }
     isCompatibility = form == 1
     if hasUser { user = try reader.text() }
-    #if !hasFeature(Embedded)
     // Earlier versions wrote rounds without it.
     if detailCount == self.detailCount + 2 { origin = try RoundOrigin(&reader) }
-    #endif
   }
+  #endif
 
   /// The number of items that follow the kind.
   fileprivate var detailCount: Int {
@@ -262,10 +266,20 @@ package enum AuditEvent: Sendable, Equatable {
   case round(AuditedRound)
   /// The number of answers of each status to peers that had proved nothing, since the previous totals.
   case unproved(UnauthenticatedTotals)
-  /// The state folder was created, for the device with this id.
-  case created(DeviceID)
   /// The server started. `bootCount` is the number of its starts.
   case started(bootCount: UInt64)
+  /// A user received secrets with the owner's code.
+  case userActivated(BoundedText<32>)
+  /// A locked-out user used the owner's code.
+  case userUnlocked(BoundedText<32>)
+  /// Rounds that were denied and changed nothing, since the previous counts.
+  case denied(DeniedRounds)
+  /// The device took the bulletin with this number, of this key, for it or for one of its groups.
+  case bulletinTaken(KeyID, AudienceID, number: UInt64)
+  // A microcontroller writes none of these itself, and has no room for their code.
+  #if !hasFeature(Embedded)
+  /// The state folder was created, for the device with this id.
+  case created(DeviceID)
   /// The server shut down in order.
   case stopped
   /// The owner added the issuer key with this id to the trusted keys.
@@ -283,32 +297,22 @@ package enum AuditEvent: Sendable, Equatable {
   case reset(DeviceID)
   /// The owner created a code for a user.
   case codeIssued(OneUseCode.Purpose, BoundedText<32>)
-  /// A user received secrets with the owner's code.
-  case userActivated(BoundedText<32>)
   /// The owner added a user whose secrets were made elsewhere.
   case userAdded(BoundedText<32>)
-  /// A locked-out user used the owner's code.
-  case userUnlocked(BoundedText<32>)
   /// The owner removed a user.
   case userRemoved(BoundedText<32>)
   /// The owner locked a user until this time, in Unix seconds.
   case userLocked(BoundedText<32>, until: UInt64)
-  /// Rounds that were denied and changed nothing, since the previous counts.
-  case denied(DeniedRounds)
   /// The log no longer keeps the entries up to this point of the chain.
   case logCut(AuditChain)
   /// A parameter of an accepted round.
   case parameter(AuditedParameter)
   /// The command of an accepted round failed.
   case failed(AuditedFailure)
-  // A microcontroller has none of these, and no room for their code.
-  #if !hasFeature(Embedded)
   /// The owner named the key with this id, which signs policies from then on; nil if policies need no signature any more.
   case policyKeySet(KeyID?)
   /// The actuator reports an event with the command of an accepted round.
   case actuatorEvent(AuditedActuatorEvent)
-  /// The device took the bulletin with this number, of this key, for it or for one of its groups.
-  case bulletinTaken(KeyID, AudienceID, number: UInt64)
   /// A receipt of this key, the log's home, for the entries up to this number named another hash than the log has, or an entry that the
   /// log does not have.
   case receiptRefused(KeyID, count: UInt64)

@@ -26,9 +26,11 @@ public struct Bulletin: ~Escapable {
     guard case .signature(let signature) = issued.seal else { throw .unexpected }
     self.signature = signature
     claims = try BulletinClaims(issued.payload)
+    #if !hasFeature(Embedded)
     guard claims.users.count == 0 || device?.bytes.elementsEqual(claims.audience.bytes) == true else {
       throw .unexpected
     }
+    #endif
   }
 
   /// Returns whether the bytes look like a bulletin that is encrypted to a device: a `COSE_Encrypt`.

@@ -14,6 +14,11 @@ public struct BulletinClaims: ~Escapable {
   public private(set) var revoked: BulletinEntries<RevokedToken>
   /// The least generation of tokens that count; nil to leave it as it is.
   public private(set) var generation: UInt64?
+  #if hasFeature(Embedded)
+  /// Whether there are claims that a microcontroller has no room for: minimum versions, keys or users. They and what follows them were
+  /// not read.
+  public private(set) var exceedsMicrocontroller = false
+  #else
   /// The least versions of apps, at most 16.
   public private(set) var versions: BulletinEntries<MinimumVersion>
   /// The keys that the bulletin's key introduces, at most 4.
@@ -22,6 +27,9 @@ public struct BulletinClaims: ~Escapable {
   public private(set) var ended: BulletinEntries<EndedKey>
   /// The users to lock or remove, at most 32.
   public private(set) var users: BulletinEntries<UserChange>
+  /// Whether there are claims that a microcontroller has no room for: minimum versions, keys or users.
+  public var exceedsMicrocontroller: Bool { versions.count + introduced.count + ended.count + users.count > 0 }
+  #endif
 
   /// The most revoked tokens in one bulletin. With more, it would be too long.
   public static var revokedLimit: Int { 120 }
@@ -46,18 +54,26 @@ public struct BulletinClaims: ~Escapable {
     audience = try reader.fixedBytes()
     guard number > predecessor, number / 1000 >= issuedAt else { throw .unexpected }
     revoked = BulletinEntries(of: payload)
+    #if !hasFeature(Embedded)
     versions = BulletinEntries(of: payload)
     introduced = BulletinEntries(of: payload)
     ended = BulletinEntries(of: payload)
     users = BulletinEntries(of: payload)
+    #endif
     for _ in 4..<count {
       switch try reader.label(&order) {
       case 5: revoked = try BulletinEntries(&reader, of: payload, limit: Self.revokedLimit)
       case 6: generation = try reader.unsigned()
+      #if hasFeature(Embedded)
+      case 7...10:
+        exceedsMicrocontroller = true
+        return
+      #else
       case 7: versions = try BulletinEntries(&reader, of: payload, limit: 16)
       case 8: introduced = try BulletinEntries(&reader, of: payload, limit: 4)
       case 9: ended = try BulletinEntries(&reader, of: payload, limit: 16)
       case 10: users = try BulletinEntries(&reader, of: payload, limit: 32)
+      #endif
       default: throw .unexpected
       }
     }
@@ -84,10 +100,10 @@ public struct BulletinEntries<Entry: BulletinEntry>: ~Escapable {
     count = try reader.arrayHead()
     guard count > 0, count <= limit else { throw .unexpected }
     let start = reader.position
-    var previous: Entry?
-    for _ in 0..<count {
+    var previous = try Entry(&reader)
+    for _ in 1..<count {
       let entry = try Entry(&reader)
-      if let previous, !previous.precedes(entry) { throw .malformed }
+      guard previous.precedes(entry) else { throw .malformed }
       previous = entry
     }
     bytes = payload.extracting(start..<reader.position)

@@ -1,5 +1,3 @@
-// A microcontroller takes no bulletins.
-#if !hasFeature(Embedded)
 /// The end of a delivery: a judgement, or a forged signature.
 package enum BulletinDelivery: Equatable {
   /// The result, which the peer learns.
@@ -35,12 +33,27 @@ package func takeBulletin<
   _ bytes: Span<UInt8>, to deviceID: DeviceID, key: inout Key, keyID: KeyID, store: inout Store,
   policy: borrowing Rules, realClock: UInt64?, allowance: inout MailAllowance, using cryptography: inout Crypto
 ) throws(DeviceFault) -> BulletinDelivery {
-  let isSealed = Bulletin.isSealed(bytes)
-  guard isSealed else {
+  // A microcontroller has no room for opening a sealed bulletin. There, it is none.
+  #if !hasFeature(Embedded)
+  if Bulletin.isSealed(bytes) {
     return try takeBulletin(
-      signed: bytes, sealedTo: nil, store: &store, policy: policy, realClock: realClock, allowance: &allowance,
-      using: &cryptography)
+      sealed: bytes, to: deviceID, key: &key, keyID: keyID, store: &store, policy: policy, realClock: realClock,
+      allowance: &allowance, using: &cryptography)
   }
+  #endif
+  return try takeBulletin(
+    signed: bytes, sealedTo: nil, store: &store, policy: policy, realClock: realClock, allowance: &allowance,
+    using: &cryptography)
+}
+
+#if !hasFeature(Embedded)
+private func takeBulletin<
+  Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Store: DeviceStore & ~Copyable,
+  Rules: Policy & ~Copyable
+>(
+  sealed bytes: Span<UInt8>, to deviceID: DeviceID, key: inout Key, keyID: KeyID, store: inout Store,
+  policy: borrowing Rules, realClock: UInt64?, allowance: inout MailAllowance, using cryptography: inout Crypto
+) throws(DeviceFault) -> BulletinDelivery {
   guard bytes.count <= Bulletin.maximumByteCount else { return .judged(.refused) }
   // To read it is as much work as to check it.
   guard allowance.useCheck() else { return .judged(.busy) }
@@ -53,6 +66,7 @@ package func takeBulletin<
     signed: opener.plaintext.bytes, sealedTo: deviceID, store: &store, policy: policy, realClock: realClock,
     allowance: &check, using: &cryptography)
 }
+#endif
 
 private func takeBulletin<
   Crypto: Cryptography & ~Copyable, Store: DeviceStore & ~Copyable, Rules: Policy & ~Copyable
@@ -63,9 +77,10 @@ private func takeBulletin<
   let bulletin: Bulletin
   do throws(EncodingFault) { bulletin = try Bulletin(bytes, sealedTo: device) } catch { return .judged(.refused) }
   guard case .signing(let point)? = store.trustedIssuer(bulletin.issuer) else { return .judged(.refused) }
-  guard let number = try store.bulletins(of: bulletin.issuer)?.number(for: bulletin.claims.audience) else {
-    return .judged(.notAddressed)
-  }
+  var list = EncodedBulletinList()
+  guard try store.writeBulletins(of: bulletin.issuer, into: &list),
+    let number = list.number(for: bulletin.claims.audience)?.value
+  else { return .judged(.notAddressed) }
   if bulletin.claims.number <= number { return .judged(.known) }
   if bulletin.claims.predecessor > number { return .judged(.missed) }
   guard allowance.useCheck() else { return .judged(.busy) }
@@ -79,4 +94,3 @@ private func takeBulletin<
     mayIntroduce: policy.mayIntroduce(bulletin.issuer), realClock: realClock)
   return .judged(try store.take(verified, on: terms))
 }
-#endif

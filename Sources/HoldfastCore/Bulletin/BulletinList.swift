@@ -1,4 +1,3 @@
-// A microcontroller takes no bulletins.
 #if !hasFeature(Embedded)
 /// The audiences of a device with the number of the newest bulletin that it has for each, of one issuer's key.
 ///
@@ -30,7 +29,7 @@ public struct BulletinList: Sendable, Equatable {
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR or not in order; `unexpected` for another structure, for an empty list, and
   ///   for more than nine rows.
-  init(_ reader: inout CBORReader) throws(EncodingFault) {
+  package init(_ reader: inout CBORReader) throws(EncodingFault) {
     let count = try reader.arrayHead()
     guard count > 0, count <= 1 + Self.groupLimit else { throw .unexpected }
     for _ in 0..<count {
@@ -58,14 +57,54 @@ public struct BulletinList: Sendable, Equatable {
   public func state<Crypto: Cryptography & ~Copyable>(
     using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> BulletinState {
+    try EncodedBulletinList(self).state(using: &cryptography)
+  }
+}
+
+extension EncodedBulletinList {
+  /// Encodes a list.
+  package init(_ list: BulletinList) {
+    // A list has at most nine rows, of 27 bytes each.
+    do throws(EncodingFault) { try list.encode(into: &buffer) } catch { preconditionFailure() }
+  }
+}
+#endif
+
+/// A `BulletinList` as bytes: `[[audience, number] …]`, ascending by audience. A device without a heap keeps lists in this form.
+public struct EncodedBulletinList: ~Copyable {
+  /// The bytes of the list, at most 244.
+  package var buffer = ByteBuffer<248>()
+
+  /// Creates a list without any byte.
+  public init() {}
+
+  /// Returns the number for an audience, and the place of its encoding; nil if the device does not belong to it.
+  @inline(never)
+  package func number(for audience: AudienceID) -> (value: UInt64, place: Range<Int>)? {
+    var reader = CBORReader(buffer.bytes)
+    do throws(EncodingFault) {
+      for _ in 0..<(try reader.arrayHead()) {
+        try reader.array(of: 2)
+        let isFound = try reader.byteString().elementsEqual(audience.bytes)
+        let start = reader.position
+        let number = try reader.unsigned()
+        if isFound { return (number, start..<reader.position) }
+      }
+    } catch { return nil }
+    return nil
+  }
+
+  /// Returns the state of the list: SHA-256("holdfast/1 bulletins" ‖ 0x00 ‖ list)[0..<8].
+  package func state<Crypto: Cryptography & ~Copyable>(
+    using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> BulletinState {
     var hash = try cryptography.sha256()
     hash.append(domain: "holdfast/1 bulletins")
-    encode(into: &hash)
+    hash.append(buffer.bytes)
     let digest: Digest = try hash.finish()
     return BulletinState(digest.bytes.extracting(0..<8))!
   }
 }
 
-/// The state of a ``BulletinList``, 8 bytes.
+/// The state of a list of bulletins, 8 bytes.
 public typealias BulletinState = FixedBytes<8>
-#endif

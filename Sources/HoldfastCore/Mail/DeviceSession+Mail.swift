@@ -1,4 +1,3 @@
-// A microcontroller takes no mail.
 #if !hasFeature(Embedded)
 /// The answer of a device to a message about mail.
 public struct MailAnswer: Sendable {
@@ -17,16 +16,17 @@ extension DeviceSession {
   /// - Returns: the answer; nil for any other message, which ``respond(to:waitedMilliseconds:actuator:)`` judges.
   public mutating func respondToMail(_ message: Span<UInt8>) -> MailAnswer? {
     guard Environment.Rules.knowsBulletins, activation == nil, isChallengeOpen else { return nil }
+    var answer: [UInt8] = []
     let judgement: MailJudgement
     do throws(DeviceFault) {
       judgement = try judgeMail(
         message, to: deviceID, key: &key, keyID: keyID, store: &store, policy: policy, realClock: clock.unixSeconds(),
-        allowance: &mail, using: &cryptography)
+        allowance: &mail, into: &answer, using: &cryptography)
     } catch { return closing(.internal) }
     switch judgement {
     case .otherMessage: return nil
     case .malformed: return closing(.malformed)
-    case .answered(let answer, let isForged):
+    case .answered(let isForged):
       return MailAnswer(
         message: answer,
         outcome: RoundOutcome(
@@ -46,6 +46,40 @@ extension DeviceSession {
         delayMilliseconds: 0))
   }
 }
+#endif
+
+extension DeviceSession {
+  /// Answers a message about mail as `respondToMail` does, for a device without a heap: leaves the answer in ``outgoing``. If the
+  /// connection ends, ``isChallengeOpen`` is false afterwards.
+  ///
+  /// - Parameter message: the peer's message, at most 4096 bytes.
+  /// - Returns: `accepted` after an answer about mail; nil for a message that is not about mail, which
+  ///   ``respond(to:waitedMilliseconds:actuator:)`` judges.
+  @inline(never)
+  package mutating func answerMail(_ message: Span<UInt8>) -> Status? {
+    // Most messages are M2, an array of another length.
+    guard message.count > 1, message[0] == 0x82, activation == nil, isChallengeOpen else { return nil }
+    outgoing.removeAll()
+    let judgement: MailJudgement
+    do throws(DeviceFault) {
+      judgement = try judgeMail(
+        message, to: deviceID, key: &key, keyID: keyID, store: &store, policy: policy, realClock: clock.unixSeconds(),
+        allowance: &mail, into: &outgoing, using: &cryptography)
+    } catch {
+      refuse(.internal)
+      return .internal
+    }
+    switch judgement {
+    case .otherMessage: return nil
+    case .malformed:
+      refuse(.malformed)
+      return .malformed
+    case .answered(let isForged):
+      if isForged { (isChallengeOpen, mail) = (false, MailAllowance()) }
+      return .accepted
+    }
+  }
+}
 
 /// The judgement of a device on a message between rounds.
 package enum MailJudgement {
@@ -53,8 +87,8 @@ package enum MailJudgement {
   case otherMessage
   /// The message is malformed, or there was one too many. The connection ends.
   case malformed
-  /// The answer, at most 4096 bytes. After a forged signature, the connection ends.
-  case answered([UInt8], isForged: Bool)
+  /// The message was answered. After a forged signature, the connection ends.
+  case answered(isForged: Bool)
 }
 
 /// Judges a message between rounds, and lets the store take or give what it is about.
@@ -70,13 +104,15 @@ package enum MailJudgement {
 ///   - policy: says which keys may introduce others, how far ahead a bulletin may be issued, and where the audit log goes.
 ///   - realClock: the real clock, in Unix seconds; nil if there is none.
 ///   - allowance: the peer's.
+///   - answer: takes the answer, at most 4096 bytes.
 ///   - cryptography: an implementation of the primitives.
 package func judgeMail<
   Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Store: DeviceStore & ~Copyable,
-  Rules: Policy & ~Copyable
+  Rules: Policy & ~Copyable, Sink: ByteSink & ~Copyable
 >(
   _ message: Span<UInt8>, to deviceID: DeviceID, key: inout Key, keyID: KeyID, store: inout Store,
-  policy: borrowing Rules, realClock: UInt64?, allowance: inout MailAllowance, using cryptography: inout Crypto
+  policy: borrowing Rules, realClock: UInt64?, allowance: inout MailAllowance, into answer: inout Sink,
+  using cryptography: inout Crypto
 ) throws(DeviceFault) -> MailJudgement {
   let mail: MailMessage
   do throws(EncodingFault) {
@@ -84,32 +120,47 @@ package func judgeMail<
     mail = known
   } catch { return .malformed }
   guard let issuer = allowance.useMessage() else { return .malformed }
-  var answer: [UInt8] = []
   var isForged = false
+  var result = BulletinResult.taken
+  var list = EncodedBulletinList()
   switch mail.kind {
   case .bulletin:
     let delivery = try takeBulletin(
       mail.bytes, to: deviceID, key: &key, keyID: keyID, store: &store, policy: policy, realClock: realClock,
       allowance: &allowance, using: &cryptography)
     isForged = delivery == .forged
-    BulletinAnswer(delivery.result).encode(into: &answer)
+    result = delivery.result
   case .list:
-    let list = try store.bulletins(of: issuer)
-    BulletinAnswer(list == nil ? .refused : .taken, list: list).encode(into: &answer)
+    if try !store.writeBulletins(of: issuer, into: &list) { result = .refused }
+  #if !hasFeature(Embedded)
   case .page(let from):
     var page: [UInt8]?
     if let home = policy.auditHome, allowance.usePage() { page = try store.auditPage(from: from, for: home) }
-    PageAnswer(page).encode(into: &answer)
+    do throws(Sink.Failure) { try PageAnswer(page).encode(into: &answer) } catch { throw .encoding }
+    return .answered(isForged: false)
   case .receipt:
     let delivery = try takeReceipt(
       mail.bytes, to: deviceID, store: &store, policy: policy, realClock: realClock, allowance: &allowance,
       using: &cryptography)
     isForged = delivery == .forged
-    BulletinAnswer(delivery.result).encode(into: &answer)
+    result = delivery.result
+  #endif
   }
-  return .answered(answer, isForged: isForged)
+  do throws(Sink.Failure) { try answer.append(result, list) } catch { throw .encoding }
+  return .answered(isForged: isForged)
 }
 
+extension ByteSink where Self: ~Copyable {
+  /// Writes `[8, result]`, or `[8, result, list]` with a list.
+  fileprivate mutating func append(_ result: BulletinResult, _ list: borrowing EncodedBulletinList) throws(Failure) {
+    try appendCBOR(array: list.buffer.count == 0 ? 2 : 3)
+    try appendCBOR(unsigned: Message.bulletinResultType)
+    try appendCBOR(unsigned: UInt64(result.rawValue))
+    try append(list.buffer.bytes)
+  }
+}
+
+#if !hasFeature(Embedded)
 /// Checks a receipt in the order of docs/couriers.md, Receipts, and lets the store take it.
 private func takeReceipt<
   Crypto: Cryptography & ~Copyable, Store: DeviceStore & ~Copyable, Rules: Policy & ~Copyable

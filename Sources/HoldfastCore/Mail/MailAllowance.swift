@@ -1,17 +1,17 @@
-// A microcontroller takes no mail.
-#if !hasFeature(Embedded)
 /// The messages, the check of a signature and the page of the audit log that a peer's last round permits.
 ///
 /// Source: docs/couriers.md, Delivery in a session.
 package struct MailAllowance {
   /// The most messages between two rounds.
-  package static let messageLimit = 8
+  package static var messageLimit: Int { 8 }
   /// The key that signed the token of the last round; nil unless its prover proved DM.
   private var issuer: KeyID?
-  private var messageCount = 0
+  private var messageCount: UInt8 = 0
   /// Whether a check of a signature is left.
   package private(set) var hasCheck = false
+  #if !hasFeature(Embedded)
   private var hasPage = false
+  #endif
 
   /// Creates an allowance of nothing.
   package init() {}
@@ -26,12 +26,15 @@ package struct MailAllowance {
   /// Takes note of a round in which a prover proved DM with a token that this key signed. `isNew` says whether it was accepted and is no
   /// repetition, or was denied only because the audit log is full.
   package mutating func note(_ verifyingKey: KeyID?, isNew: Bool) {
-    (issuer, messageCount, hasCheck, hasPage) = (verifyingKey, 0, isNew, isNew)
+    (issuer, messageCount, hasCheck) = (verifyingKey, 0, isNew)
+    #if !hasFeature(Embedded)
+    hasPage = isNew
+    #endif
   }
 
   /// Counts a message. Returns the key whose list the peer may see; nil if it may send no message.
   mutating func useMessage() -> KeyID? {
-    guard messageCount < Self.messageLimit else { return nil }
+    guard messageCount < UInt8(Self.messageLimit) else { return nil }
     messageCount += 1
     return issuer
   }
@@ -42,10 +45,11 @@ package struct MailAllowance {
     return hasCheck
   }
 
+  #if !hasFeature(Embedded)
   /// Uses up the page. Returns whether there was one.
   mutating func usePage() -> Bool {
     defer { hasPage = false }
     return hasPage
   }
+  #endif
 }
-#endif

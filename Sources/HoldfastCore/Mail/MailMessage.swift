@@ -1,5 +1,3 @@
-// A microcontroller takes no mail.
-#if !hasFeature(Embedded)
 /// A message about mail, from prover to device, that is sent in place of M2. The span points into the message.
 ///
 /// `[7, bulletin / null]` delivers a bulletin or asks for the list, `[9, from]` asks for a page of the audit log, `[11, receipt]`
@@ -11,10 +9,13 @@ package struct MailMessage: ~Escapable {
     case bulletin
     /// Asks for the list of the bulletins that the device has.
     case list
+    // A microcontroller's log does not go home.
+    #if !hasFeature(Embedded)
     /// Asks for a page that begins with this entry; 0 to let the device choose.
     case page(from: UInt64)
     /// Delivers a receipt, at most 256 bytes.
     case receipt
+    #endif
   }
 
   /// The purpose of the message.
@@ -31,11 +32,12 @@ package struct MailMessage: ~Escapable {
   package init?(_ message: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(message)
     guard let count = try? reader.arrayHead(), let type = try? reader.unsigned(),
-      [Message.bulletinType, Message.pageRequestType, Message.receiptType].contains(type)
+      Self.isType(type)
     else { return nil }
     guard count == 2 else { throw .unexpected }
     var bytes = Span<UInt8>()
     switch type {
+    #if !hasFeature(Embedded)
     case Message.pageRequestType:
       let from = try reader.unsigned()
       guard from <= maximumInteger else { throw .unexpected }
@@ -44,6 +46,7 @@ package struct MailMessage: ~Escapable {
       kind = .receipt
       bytes = try reader.byteString()
       guard bytes.count <= AuditReceipt.maximumByteCount else { throw .tooLong }
+    #endif
     default:
       if reader.null() {
         kind = .list
@@ -57,6 +60,16 @@ package struct MailMessage: ~Escapable {
     try reader.finish()
   }
 
+  /// Returns whether messages of this type are about mail that this device knows.
+  private static func isType(_ type: UInt64) -> Bool {
+    #if hasFeature(Embedded)
+    return type == Message.bulletinType
+    #else
+    return [Message.bulletinType, Message.pageRequestType, Message.receiptType].contains(type)
+    #endif
+  }
+
+  #if !hasFeature(Embedded)
   /// Writes a message. `bytes` are those of the bulletin or the receipt.
   package static func encode<Sink: ByteSink & ~Copyable>(
     _ kind: Kind, _ bytes: Span<UInt8> = Span(), into sink: inout Sink
@@ -77,8 +90,10 @@ package struct MailMessage: ~Escapable {
       try sink.appendCBOR(bytes: bytes)
     }
   }
+  #endif
 }
 
+#if !hasFeature(Embedded)
 /// The device's answer to a request for a page of its audit log: `[10, sealed / null]`.
 ///
 /// Source: docs/couriers.md, The audit log goes home.

@@ -104,9 +104,9 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var isActing = false
   /// Whether there is a place for the request numbers of one more token.
   package var hasRequestRoom = true
-  #if !hasFeature(Embedded)
   /// Whether a bulletin has revoked the token.
   public var isRevoked = false
+  #if !hasFeature(Embedded)
   /// The least version of the token's app, according to bulletins.
   public var minimumVersion = AppVersion.zero
   /// Whether the verifying key signs bulletins: a key for MACs does not.

@@ -54,10 +54,10 @@ public struct Notice: Sendable, Equatable {
   public var highestRequestNumber: UInt64?
   /// The reason why the command was refused. M3 carries it in its result.
   public var refusal: Refusal?
-  #if !hasFeature(Embedded)
   /// The state of the device's ``BulletinList`` for the key that signed the token, 8 bytes; present only after an accepted round whose
   /// request had a number, from a device that takes bulletins. A store with bulletins sets it.
   public var bulletinState: BulletinState?
+  #if !hasFeature(Embedded)
   /// Whether the device gives pages of its audit log to provers that carry them home.
   public var hasAuditPage = false
   #endif

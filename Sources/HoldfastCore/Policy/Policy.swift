@@ -60,9 +60,9 @@ public protocol Policy: ~Copyable {
   var codeLimits: CodeLimits { get }
   /// The most seconds by which a token's `iat` may be above the clock floor.
   var maximumIssueAdvanceSeconds: UInt64 { get }
-  #if !hasFeature(Embedded)
   /// Returns whether bulletins of a key may introduce other keys.
   func mayIntroduce(_ issuer: KeyID) -> Bool
+  #if !hasFeature(Embedded)
   /// The id of the key whose holder is the home of the audit log; nil if the log stays at the device.
   var auditHome: KeyID? { get }
   #endif
@@ -101,10 +101,10 @@ extension Policy where Self: ~Copyable {
   /// Tokens with the subject `development` are not accepted.
   public var acceptsDevelopment: Bool { false }
 
-  #if !hasFeature(Embedded)
   /// Returns false: no key introduces others.
   public func mayIntroduce(_ issuer: KeyID) -> Bool { false }
 
+  #if !hasFeature(Embedded)
   /// Returns nil: the log stays at the device.
   public var auditHome: KeyID? { nil }
   #endif

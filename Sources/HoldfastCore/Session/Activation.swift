@@ -177,7 +177,9 @@ public struct CodeFacts: ~Copyable {
   /// the code is not good, or if there is no room for the user. `realClock` is in Unix seconds.
   package func activatedUser(realClock: UInt64?) -> UserRecord? {
     let now = max(clockFloor, realClock ?? 0)
-    guard isGood(.activation, at: now), user != nil || userCount < userCapacity else { return nil }
+    guard isGood(.activation, at: now) else { return nil }
+    // A comparison with nil would be that of whole records.
+    if case .none = user, userCount >= userCapacity { return nil }
     var activated = UserRecord(id: 0, lastAccepted: now)
     activated.accounts = code.methods.map { CodeAccount(method: $0) }
     return activated

@@ -43,7 +43,9 @@ extension DeviceSession {
     let recorded = record(token, proofs, request: request, nonce: nil, actuator: &actuator)
     // Trust ended while the round was under way, so the peer has proved nothing.
     if recorded.status == .tokenInvalid { return .tokenInvalid }
-    #if !hasFeature(Embedded)
+    #if hasFeature(Embedded)
+    mail.note(token.verifyingKey, isNew: recorded.isToBePerformed)
+    #else
     mail.note(
       token.verifyingKey, isNew: recorded.isToBePerformed || recorded.notice.refusal == .auditLogFull)
     #endif
@@ -262,9 +264,7 @@ extension DeviceSession {
       status = perform(request, of: token, recorded, on: &actuator, result: &reply.result)
       if let number = request.number {
         store.keepOutcome(status, of: RequestIdentity(token, number: number))
-        #if !hasFeature(Embedded)
         if status != .accepted { reply.notice.bulletinState = nil }
-        #endif
       }
     } else {
       // The answer to a repetition may also be `accepted`, and must not keep its peer's place.

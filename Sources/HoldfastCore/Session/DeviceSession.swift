@@ -29,11 +29,11 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   package var isRecorded = false
   /// An activation that was granted and waits for its confirmation.
   package var activation: PendingActivation?
+  /// The messages and the checks of signatures that the peer has left between rounds.
+  package var mail = MailAllowance()
   #if !hasFeature(Embedded)
   /// The last challenge to a user that was issued on this connection.
   package var connectionChallenge: FixedBytes<8>?
-  /// The messages and the checks of signatures that the peer has left between rounds.
-  var mail = MailAllowance()
   /// The transport of the connection, for the audit log; nil if it is not known.
   package var transport: RoundTransport?
   #endif
@@ -102,9 +102,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   ) -> RoundOutcome {
     outgoing.removeAll()
     credential = nil
-    #if !hasFeature(Embedded)
     mail = MailAllowance()
-    #endif
     let status =
       answerUser(message, waitedMilliseconds: waitedMilliseconds)
       ?? appraise(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
@@ -143,6 +141,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   public mutating func refuse(_ status: Status) {
     isChallengeOpen = false
     activation = nil
+    mail = MailAllowance()
     outgoing.removeAll()
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: status, into: &outgoing) } catch {
       outgoing.removeAll()
@@ -186,14 +185,15 @@ public enum RoundCredential: Sendable, Equatable {
 ///
 /// Source: docs/protocol.md, Once is once: from the 10th failure in a minute on, each answer waits a second.
 package struct FailureWindow {
-  private static let windowMilliseconds: UInt64 = 60_000
-  private var times = InlineArray<10, UInt64>(repeating: 0)
+  private static var windowMilliseconds: UInt32 { 60_000 }
+  /// The last times, in milliseconds modulo 2^32: after seven weeks, an old one can look new for a minute.
+  private var times = InlineArray<10, UInt32>(repeating: 0)
   private var count = 0
 
   package init() {}
 
   package mutating func record(at milliseconds: UInt64) {
-    times[count % times.count] = milliseconds
+    times[count % times.count] = UInt32(truncatingIfNeeded: milliseconds)
     count += 1
   }
 
@@ -201,7 +201,7 @@ package struct FailureWindow {
   package func delayMilliseconds(at milliseconds: UInt64) -> UInt64 {
     guard count >= times.count else { return 0 }
     let oldest = times[count % times.count]
-    return milliseconds - oldest < Self.windowMilliseconds ? 1000 : 0
+    return UInt32(truncatingIfNeeded: milliseconds) &- oldest < Self.windowMilliseconds ? 1000 : 0
   }
 }
 

@@ -57,7 +57,7 @@ extension Limit {
   package static var requests: Limit {
     Limit("tokens whose request numbers are kept", linux: 1_000_000, microcontroller: 64)
   }
-  package static var revocations: Limit { Limit("revoked tokens", linux: 100_000, microcontroller: 0) }
+  package static var revocations: Limit { Limit("revoked tokens", linux: 100_000, microcontroller: 64) }
   package static var connections: Limit { Limit("connections", linux: 64, microcontroller: 1) }
   package static var waitingPeers: Limit { Limit("peers that wait for a connection", linux: 128, microcontroller: 0) }
 

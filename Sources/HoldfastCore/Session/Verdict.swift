@@ -103,8 +103,8 @@ public struct VerdictBody: ~Copyable {
     if notice.retryAfterSeconds != nil { count += 1 }
     if missing != nil { count += 1 }
     if notice.highestRequestNumber != nil { count += 1 }
-    #if !hasFeature(Embedded)
     if notice.bulletinState != nil { count += 1 }
+    #if !hasFeature(Embedded)
     if notice.hasAuditPage { count += 1 }
     #endif
     try sink.appendCBOR(map: count)
@@ -115,11 +115,11 @@ public struct VerdictBody: ~Copyable {
     try sink.appendOptional(4, notice.retryAfterSeconds)
     try sink.appendOptional(5, missing)
     try sink.appendOptional(6, notice.highestRequestNumber)
-    #if !hasFeature(Embedded)
     if let state = notice.bulletinState {
       try sink.appendCBOR(unsigned: 7)
       try sink.appendCBOR(bytes: state.bytes)
     }
+    #if !hasFeature(Embedded)
     if notice.hasAuditPage { try sink.appendOptional(8, 1) }
     #endif
   }

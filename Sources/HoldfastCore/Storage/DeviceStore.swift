@@ -78,6 +78,13 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// Returns the numbers of the newest bulletins that the device has from an issuer's key; nil for a store that takes no bulletins, or
   /// none of this key.
   mutating func bulletins(of issuer: KeyID) throws(DeviceFault) -> BulletinList?
+  #endif
+
+  /// Writes the same numbers into an empty list. Returns false, and writes nothing, for a store that takes no bulletins, or none of
+  /// this key.
+  mutating func writeBulletins(
+    of issuer: KeyID, into list: inout EncodedBulletinList
+  ) throws(DeviceFault) -> Bool
 
   /// Takes a bulletin, as far as its audience, its number, `terms` and the store's room permit, in one transaction that is durable
   /// before this returns `taken`. Any other result changes nothing.
@@ -85,6 +92,7 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
     _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
   ) throws(DeviceFault) -> BulletinResult
 
+  #if !hasFeature(Embedded)
   /// Returns a sealed page of the audit log for its home. Source: docs/couriers.md, The audit log goes home.
   ///
   /// - Parameters:
@@ -132,15 +140,31 @@ extension DeviceStore where Self: ~Copyable {
   /// Does nothing: the store does not record failures.
   @inlinable public mutating func recordFailure(_ failure: ActuatorFailure, of round: borrowing AcceptedRound) {}
 
-  #if !hasFeature(Embedded)
+  #if hasFeature(Embedded)
+  /// Returns false: the store takes no bulletins.
+  public mutating func writeBulletins(
+    of issuer: KeyID, into list: inout EncodedBulletinList
+  ) throws(DeviceFault) -> Bool { false }
+  #else
   /// Returns nil: the store takes no bulletins.
   public mutating func bulletins(of issuer: KeyID) throws(DeviceFault) -> BulletinList? { nil }
+
+  /// Encodes the list that the store returns.
+  public mutating func writeBulletins(
+    of issuer: KeyID, into list: inout EncodedBulletinList
+  ) throws(DeviceFault) -> Bool {
+    guard let known = try bulletins(of: issuer) else { return false }
+    list = EncodedBulletinList(known)
+    return true
+  }
+  #endif
 
   /// Returns `refused`: the store takes no bulletins.
   public mutating func take(
     _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
   ) throws(DeviceFault) -> BulletinResult { .refused }
 
+  #if !hasFeature(Embedded)
   /// Returns nil: the store's log does not go home.
   public mutating func auditPage(from: UInt64, for home: KeyID) throws(DeviceFault) -> [UInt8]? { nil }
 

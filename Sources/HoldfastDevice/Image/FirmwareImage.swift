@@ -143,14 +143,14 @@ extension FirmwareImage {
     }
   }
 
-  /// Creates an image with a new device: its key and id, the issuers that it trusts, and a policy. The clock floor starts at
-  /// the real clock.
+  /// Creates an image with a new device: its key and id, the issuers that it trusts, a policy, and at most 8 groups that it belongs to,
+  /// each of 1 to 32 bytes and named once. The clock floor starts at the real clock.
   ///
   /// - Throws: `file`, with `exists` if the path is taken, `tooManyCommands`, `unsupportedRules`, `ledger`, and `failed`, also without a real
   ///   clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: borrowing IssuerTable = IssuerTable(),
-    random: inout Random, clock: borrowing Time, operations: FileOperations = .system
+    groups: [BoundedText<32>] = [], random: inout Random, clock: borrowing Time, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
     guard let now = clock.unixSeconds() else { throw .failed }
     guard policy.conditions.isEmpty, policy.introducers.isEmpty else { throw .unsupportedRules }
@@ -162,7 +162,7 @@ extension FirmwareImage {
       descriptor = try DeviceDescriptor(of: key.publicPoint, random: &random)
       provision = Provision(
         deviceID: descriptor.deviceID, scalar: try key.scalar(), publicPoint: key.publicPoint, issuers: IssuerTable(),
-        policy: rules)
+        policy: rules, groups: groups)
     } catch { throw .failed }
     var bytes = try blank(with: provision, clockFloor: now)
     let digest = PolicyReading(policy).digest

@@ -83,6 +83,7 @@ public struct FirmwareDevice<Environment: FirmwareEnvironment>: ~Copyable {
     case .message(let firstByteMilliseconds):
       return answer(waitedMilliseconds: firstByteMilliseconds - roundStart)
     case .emptyFrame:
+      session.mail = MailAllowance()
       line.sendEmptyFrame()
       return beginRound()
     case .unusable:
@@ -106,6 +107,12 @@ public struct FirmwareDevice<Environment: FirmwareEnvironment>: ~Copyable {
 
   private mutating func answer(waitedMilliseconds: UInt64) -> Next {
     line.board.notify(.answering)
+    if let status = session.answerMail(message.bytes) {
+      line.board.notify(.answered(status))
+      line.send(session.outgoing.bytes)
+      // The challenge and its time are as they were.
+      return session.isChallengeOpen ? .serve : beginRound()
+    }
     let response = session.respond(to: message.bytes, waitedMilliseconds: waitedMilliseconds, actuator: &machine)
     line.board.notify(.answered(response.status))
     if response.delayMilliseconds > 0 {

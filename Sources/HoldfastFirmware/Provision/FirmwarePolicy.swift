@@ -15,6 +15,9 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   public let codeLimits: CodeLimits
   /// The most seconds by which a token's `iat` may be ahead of the clock floor.
   public let maximumIssueAdvanceSeconds: UInt64
+  /// Returns true: the device takes bulletins, as far as its store has room for them.
+  public static var knowsBulletins: Bool { true }
+
   private let pin = Pinned()
   private var names = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
   private var rules = InlineArray<16, CommandRule> { _ in CommandRule(factors: .all) }

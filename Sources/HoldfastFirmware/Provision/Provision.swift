@@ -3,7 +3,7 @@ import HoldfastCore
 /// The data that the owner writes to a device and the device only reads: its identity, its trusted issuers, its policy.
 ///
 /// In flash, from the first page on: the words magic, version and length, a deterministic CBOR array `[device id, scalar,
-/// point, issuers, policy]` of that length, padded with 0xFF to whole words, and SHA-256 over everything before it.
+/// point, issuers, policy]`, with groups before the issuers if there are any, of that length, padded with 0xFF to whole words, and SHA-256 over everything before it.
 package struct Provision: ~Copyable {
   /// The device's id.
   package let deviceID: DeviceID
@@ -15,17 +15,20 @@ package struct Provision: ~Copyable {
   package var issuers: IssuerTable
   /// The policy of the device's owner.
   package var policy: FirmwarePolicy
+  /// The groups that the device belongs to.
+  package let groups: [BoundedText<32>]
 
   /// Makes a provision. The caller ensures that `publicPoint` belongs to `scalar`.
   package init(
     deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: consuming IssuerTable,
-    policy: consuming FirmwarePolicy
+    policy: consuming FirmwarePolicy, groups: [BoundedText<32>] = []
   ) {
     self.deviceID = deviceID
     self.scalar = scalar
     self.publicPoint = publicPoint
     self.issuers = issuers
     self.policy = policy
+    self.groups = groups
   }
 }
 
@@ -45,18 +48,26 @@ extension Provision {
     reading flash: borrowing Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) {
     let body = try Self.body(of: flash, using: &cryptography)
-    do throws(EncodingFault) { try self.init(flash.bytes.extracting(body)) } catch { throw .damaged }
+    do throws(EncodingFault) { try self.init(flash.bytes.extracting(body), using: &cryptography) } catch {
+      throw .damaged
+    }
   }
 
-  private init(_ body: Span<UInt8>) throws(EncodingFault) {
+  private init<Crypto: Cryptography & ~Copyable>(
+    _ body: Span<UInt8>, using cryptography: inout Crypto
+  ) throws(EncodingFault) {
     var reader = CBORReader(body)
     let identity = try DeviceIdentity(&reader)
+    var groups: [BoundedText<32>] = []
+    #if !hasFeature(Embedded)
+    if identity.hasGroups { groups = try readGroups(&reader, of: identity.deviceID, using: &cryptography) }
+    #endif
     let issuers = try IssuerTable(&reader)
     let policy = try FirmwarePolicy.decode(&reader)
     try reader.finish()
     self.init(
       deviceID: identity.deviceID, scalar: identity.scalar, publicPoint: identity.publicPoint, issuers: issuers,
-      policy: policy)
+      policy: policy, groups: groups)
   }
 
   /// Returns the range of the array, after its digest was found to be right.
@@ -88,8 +99,7 @@ extension Provision {
     guard bytes.word(at: 0) == magic else { return nil }
     var reader = CBORReader(bytes.extracting(headByteCount..<FlashLayout.provision.upperBound))
     do throws(EncodingFault) {
-      try reader.array(of: 5)
-      for _ in 0..<3 { try reader.skip() }
+      for _ in 2..<(try reader.arrayHead()) { try reader.skip() }
       return headByteCount + reader.position
     } catch { return nil }
   }
@@ -102,7 +112,7 @@ extension Provision {
     into flash: inout Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) {
     var image = ByteBuffer<4160>()
-    do throws(EncodingFault) { try encode(into: &image) } catch { throw .tooLarge }
+    do throws(EncodingFault) { try encode(into: &image, using: &cryptography) } catch { throw .tooLarge }
     do throws(CryptographyFailure) {
       var hash = try cryptography.sha256()
       hash.append(image.bytes)
@@ -119,12 +129,17 @@ extension Provision {
     } catch { throw .flash }
   }
 
-  private borrowing func encode(into image: inout ByteBuffer<4160>) throws(EncodingFault) {
+  private borrowing func encode<Crypto: Cryptography & ~Copyable>(
+    into image: inout ByteBuffer<4160>, using cryptography: inout Crypto
+  ) throws(EncodingFault) {
     var body = ByteBuffer<4096>()
-    try body.appendCBOR(array: 5)
+    try body.appendCBOR(array: groups.count == 0 ? 5 : 6)
     try body.appendCBOR(bytes: deviceID.bytes)
     try scalar.withBytes { (bytes: Span<UInt8>) throws(EncodingFault) in try body.appendCBOR(bytes: bytes) }
     try body.appendCBOR(bytes: publicPoint.bytes)
+    #if !hasFeature(Embedded)
+    if groups.count > 0 { try writeGroups(groups, of: deviceID, into: &body, using: &cryptography) }
+    #endif
     try issuers.encode(into: &body)
     try policy.encode(into: &body)
     try image.append(bigEndian: Self.magic.byteSwapped)
@@ -156,10 +171,13 @@ struct DeviceIdentity: ~Copyable {
   let deviceID: DeviceID
   let scalar: Secret<32>
   let publicPoint: P256Point
+  /// Whether the groups come next.
+  let hasGroups: Bool
 
   /// Reads the head of the array and its first three elements.
   init(_ reader: inout CBORReader) throws(EncodingFault) {
-    try reader.array(of: 5)
+    let count = try reader.arrayHead()
+    guard count == 5 || count == 6 else { throw .unexpected }
     let deviceID: DeviceID = try reader.fixedBytes()
     let scalarBytes = try reader.byteString()
     let publicPoint: P256Point = try reader.fixedBytes()
@@ -167,6 +185,7 @@ struct DeviceIdentity: ~Copyable {
     self.deviceID = deviceID
     self.scalar = scalar
     self.publicPoint = publicPoint
+    hasGroups = count == 6
   }
 }
 
@@ -180,11 +199,32 @@ extension Provision {
     do throws(EncodingFault) {
       var reader = CBORReader(flash.bytes.extracting(body))
       let identity = try DeviceIdentity(&reader)
+      if identity.hasGroups { try reader.skip() }
       try checkIssuers(&reader)
       try checkPolicy(&reader)
       try reader.finish()
       return identity
     } catch { throw .damaged }
+  }
+
+  /// Writes the list of a key of which the device has no bulletins: the device and its groups.
+  static func writeAudiences(of bytes: Span<UInt8>, into list: inout ByteBuffer<248>) throws(EncodingFault) {
+    let body = bytes.extracting(headByteCount..<FlashLayout.provision.upperBound)
+    var reader = CBORReader(body)
+    let count = try reader.arrayHead()
+    if count == 6 {
+      for _ in 0..<3 { try reader.skip() }
+      try reader.array(of: 2)
+      let start = reader.position
+      try reader.skip()
+      try list.append(body.extracting(start..<reader.position))
+    } else {
+      let device: AudienceID = try reader.fixedBytes()
+      try list.appendCBOR(array: 1)
+      try list.appendCBOR(array: 2)
+      try list.appendCBOR(bytes: device.bytes)
+      try list.appendCBOR(unsigned: 0)
+    }
   }
 
   @inline(never)

@@ -2,6 +2,14 @@ import HoldfastCore
 
 /// The audit entries in the journal.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  /// Records an event that happened elsewhere, in a separate transaction. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `DeviceFault.store` if the event cannot be recorded.
+  package mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(DeviceFault) {
+    try record { (store: inout Self) throws(EncodingFault) in try store.draft(event, realClock: realClock) }
+  }
+
+  #if !hasFeature(Embedded)
   /// Calls `body` with each entry in the journal, oldest first, and the audit chain up to and including it. The entry is nil
   /// if its bytes cannot be decoded.
   package mutating func forEachAuditEntry(_ body: (AuditEntry?, AuditChain) -> Void) throws(DeviceFault) {
@@ -16,6 +24,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       }
     } catch { throw .store }
   }
+  #endif
 
   /// Calls `body` with each audit item of a slot and the audit chain up to and including it.
   @inline(never)

@@ -1,3 +1,5 @@
+// The owner's tools change a microcontroller's store, never the microcontroller itself.
+#if !hasFeature(Embedded)
 import HoldfastCore
 
 /// The owner's access to a device's store while the device does not run. The caller first checks that a change is allowed.
@@ -34,13 +36,6 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       }
     } catch { throw .store }
     return count <= index.generations.count
-  }
-
-  /// Records an event that happened elsewhere, in a separate transaction. `realClock` is in Unix seconds.
-  ///
-  /// - Throws: `DeviceFault.store` if the event cannot be recorded.
-  package mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(DeviceFault) {
-    try record { (store: inout Self) throws(EncodingFault) in try store.draft(event, realClock: realClock) }
   }
 
   /// Raises the clock floor, in Unix seconds. Raising it is final: records that expire at or below it are dropped.
@@ -182,3 +177,4 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return code.expires <= now || (code.user == user && code.purpose == purpose)
   }
 }
+#endif

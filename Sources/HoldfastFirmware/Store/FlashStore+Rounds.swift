@@ -17,6 +17,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     guard !decision.isRepetition else { return }
     guard decision.isRecorded(over: snapshot, round) else { return denied.add(round, decision.status) }
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
+    try tellBulletins(in: &decision, on: round)
   }
 
   private mutating func read(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput)
@@ -25,6 +26,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     if let keyID = round.verifyingKey {
       snapshot.isIssuerTrusted = issuers.find(keyID, in: journal.bytes) != nil
       snapshot.generationFloor = try generationFloor(of: keyID)
+      snapshot.isRevoked = try isRevoked(round.tokenID, of: keyID)
     }
     if let name = round.codeUser { snapshot.user = try findUser(name)?.record }
     if round.maximumUses != nil || round.compatibilityNonce != nil { try readKept(&snapshot, for: round) }
@@ -82,10 +84,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Drafts a generation floor. Throws if there is no room for it, so the round is denied: a floor without a place in the
   /// index would make the journal damaged.
   package mutating func draftGeneration(_ floor: UInt64, of keyID: KeyID) throws(EncodingFault) {
-    _ = try placeForGeneration(of: keyID)
-    try draft.begin(.generation)
+    let place = index.generations[try placeForGeneration(of: keyID)]
+    var numbers = EncodedBulletinList()
+    if place != 0 { try numbers.buffer.append(try journal.bulletinNumbers(place)) }
+    try draft.begin(numbers.buffer.count == 0 ? .generation : .bulletins)
     try draft.appendCBOR(bytes: keyID.bytes)
     try draft.appendCBOR(unsigned: floor)
+    try draft.append(numbers.buffer.bytes)
   }
 
   /// The most nonces that are kept of one token.
@@ -141,13 +146,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     index.generations[try placeForGeneration(of: keyID)] = place
   }
 
-  private func placeForGeneration(of keyID: KeyID) throws(EncodingFault) -> Int {
+  package func placeForGeneration(of keyID: KeyID) throws(EncodingFault) -> Int {
     if let position = try generationIndex(of: keyID) { return position }
     for free in index.generations.indices where index.generations[free] == 0 { return free }
     throw .unexpected
   }
 
-  private func generationIndex(of keyID: KeyID) throws(EncodingFault) -> Int? {
+  package func generationIndex(of keyID: KeyID) throws(EncodingFault) -> Int? {
     for position in index.generations.indices where index.generations[position] != 0 {
       if try generation(index.generations[position]).keyID == keyID { return position }
     }

@@ -25,6 +25,10 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   package var newestEntryTime: UInt64 = 0
   /// The number of the request that is being carried out, if its outcome is to be kept at ``requestPlace``.
   package var runningNumber: UInt64?
+  /// The key of which the state of the bulletins is known, the state (nil for a key without bulletins), and whether it still holds.
+  package var toldIssuer = KeyID()
+  package var toldState: BulletinState?
+  package var hasToldState = false
 
   /// Opens the journal in `flash` and loads it.
   ///
@@ -120,6 +124,18 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     do throws(StoreFault) {
       if journal.room < draft.count { try compact() }
       try absorb(try journal.append(draft.bytes))
+    } catch {
+      isFailed = true
+      throw .store
+    }
+  }
+
+  /// Appends a transaction that was drafted elsewhere, in the same way.
+  package mutating func append(_ transaction: Span<UInt8>) throws(DeviceFault) {
+    guard !isFailed else { throw .store }
+    do throws(StoreFault) {
+      if journal.room < transaction.count { try compact() }
+      try absorb(try journal.append(transaction))
     } catch {
       isFailed = true
       throw .store
@@ -237,6 +253,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try appendState()
     try copyAudit(old.cursor)
     for position in index.generations.indices { try copy(index.generations[position], from: old.slot) }
+    try copy(index.revoked, from: old.slot)
     for position in index.kept.indices { try copy(index.kept[position].item, from: old.slot) }
     for position in index.requests.indices where try !isOutdatedRequest(index.requests[position], in: old.slot) {
       try copy(index.requests[position], from: old.slot)

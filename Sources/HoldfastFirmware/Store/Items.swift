@@ -28,13 +28,17 @@ package enum ItemKind: UInt64 {
   case request = 12
   /// `[13, place, outcome]`: the outcome of the request with the highest number at that place.
   case outcome = 13
+  /// `[14, kid, floor, [[audience, number] …]]`: in place of ``generation``, for a key of which the device has taken bulletins.
+  case bulletins = 14
+  /// `[15, entries]`: see ``RevokedTokens``.
+  case revoked = 15
 
   /// The number of elements of such an item, including the kind.
   var elementCount: Int {
     switch self {
-    case .auditEntry, .userRemoved, .codeRemoved: 2
+    case .auditEntry, .userRemoved, .codeRemoved, .revoked: 2
     case .auditBase, .generation, .outcome: 3
-    case .secret: 4
+    case .secret, .bulletins: 4
     case .state, .uses, .nonce: 5
     case .request: 8
     case .code: 6 + CodePurpose.givenCount
@@ -154,7 +158,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       do throws(CryptographyFailure) {
         try audit.advance(over: entry, using: &cryptography)
       } catch { throw .unexpected }
-    case .generation: try putGeneration(place, of: try reader.fixedBytes())
+    case .generation, .bulletins: try putGeneration(place, of: try reader.fixedBytes())
+    case .revoked:
+      guard RevokedTokens(try reader.byteString()).isWhole else { throw .unexpected }
+      index.revoked = place
     case .uses, .nonce: try put(place, try ReplayRecord(try journal.item(place)))
     case .user: try putUser(place, id: try reader.unsigned())
     case .secret: try putSecret(place, of: try reader.unsigned(), try reader.purpose())

@@ -9,6 +9,8 @@ package struct StoreIndex: ~Copyable {
   package var requests = InlineArray<64, UInt16>(repeating: 0)
   /// The outcome of the request with the highest number at each place; nil if it is unknown.
   package var outcomes = InlineArray<64, Status?>(repeating: nil)
+  /// The list of revoked tokens.
+  package var revoked: UInt16 = 0
   private let pin = Pinned()
 
   @inline(never)

@@ -42,12 +42,12 @@ final class SimulatedDevices {
 
   /// Judges a message of the visited device's peer.
   fileprivate func judge(
-    _ message: [UInt8], of device: Int, allowance: inout MailAllowance
+    _ message: [UInt8], of device: Int, allowance: inout MailAllowance, into bytes: inout [UInt8]
   ) throws(DeviceFault) -> MailJudgement {
     let judgement = try judgeMail(
       message.span, to: SimulatedLedgers.deviceID(device), key: &key, keyID: keyID, store: &store, policy: policy,
-      realClock: nil, allowance: &allowance, using: &cryptography)
-    if case .answered(let bytes, _) = judgement, let answer = try? BulletinAnswer(bytes.span), answer.result == .taken,
+      realClock: nil, allowance: &allowance, into: &bytes, using: &cryptography)
+    if case .answered = judgement, let answer = try? BulletinAnswer(bytes.span), answer.result == .taken,
       answer.list == nil, !isGenuine(message)
     {
       forgedTakenCount += 1
@@ -87,7 +87,8 @@ struct SimulatedConnection {
     MailMessage.encode(bulletin == nil ? .list : .bulletin, bytes.span, into: &message)
     byteCount += message.count
     let hadCheck = allowance.hasCheck
-    let judgement = try devices.judge(message, of: device, allowance: &allowance)
+    var answer: [UInt8] = []
+    let judgement = try devices.judge(message, of: device, allowance: &allowance, into: &answer)
     if hadCheck, !allowance.hasCheck { checkCount += 1 }
     switch judgement {
     case .otherMessage, .malformed:
@@ -96,7 +97,7 @@ struct SimulatedConnection {
       VerdictMessage.encode(unsealed: .malformed, into: &written)
       byteCount += written.count
       return nil
-    case .answered(let answer, let isForged):
+    case .answered(let isForged):
       isOpen = !isForged
       byteCount += answer.count
       return try? BulletinAnswer(answer.span)

@@ -153,6 +153,22 @@ final class FirmwareLife {
     }
   }
 
+  /// A bulletin of the first key revokes tokens, which must be refused from then on, and is never taken again.
+  private static func bulletin(_ number: UInt64, after predecessor: UInt64, revokes ids: ClosedRange<UInt8>) -> Step {
+    Step(name: "bulletin \(number)") { (life, machine) in
+      var bulletin = TestBulletin(for: life.firmware.deviceID)
+      bulletin.number = 1000 * testTime + number
+      bulletin.predecessor = predecessor == 0 ? 0 : 1000 * testTime + predecessor
+      bulletin.revoked = ids.map { (TokenID(filledWith: $0), until: testTime + 9_000_000) }
+      let signed = try life.firmware.issuers[0].bulletin(bulletin)
+      guard try machine.deliver(signed, by: life.lasting) == .taken else { return false }
+      life.memory.spent.append { (life, machine) in try machine.deliver(signed, by: life.lasting) == .taken }
+      let revoked = try life.firmware.prover { $0.tokenID = TokenID(filledWith: ids.upperBound) }
+      life.memory.spent.append { (_, machine) in try machine.status(revoked, "status") != .tokenRevoked }
+      return true
+    }
+  }
+
   private static var compaction: Step {
     Step(name: "the journal moves") { (_, machine) in
       try machine.withStore { watched in
@@ -184,6 +200,7 @@ final class FirmwareLife {
         try $1.round($0.lasting, "host-code", parameters: ["bob", "0123456789abcdef"]).status == .accepted
       },
       wrong, wrong, wrong, wrong, wrong, password("locked out", 52, .lockedOut),
+      bulletin(1, after: 0, revokes: 0x81...0x82),
       Step(name: "strangers") { (life, machine) in
         for _ in 0..<3 { _ = machine.respond([UInt8](try machine.challenge())) }
         try machine.withStore { watched in
@@ -196,6 +213,7 @@ final class FirmwareLife {
         return true
       },
       compaction,
+      bulletin(2, after: 1, revokes: 0x82...0xa1),
       issue(.unlock, seed: 6), use(.unlock), password("after it", 52, .accepted),
       nonce(2, .accepted),
       issue(.activation, seed: 7), use(.activation), password("a new password", 0, .accepted),

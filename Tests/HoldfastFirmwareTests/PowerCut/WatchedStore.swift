@@ -71,5 +71,17 @@ struct WatchedStore: ~Copyable, DeviceStore {
     }
   }
 
+  mutating func writeBulletins(
+    of issuer: KeyID, into list: inout EncodedBulletinList
+  ) throws(DeviceFault) -> Bool { try store.writeBulletins(of: issuer, into: &list) }
+
+  mutating func take(
+    _ bulletin: borrowing VerifiedBulletin, on terms: BulletinTerms
+  ) throws(DeviceFault) -> BulletinResult {
+    let result = try store.take(bulletin, on: terms)
+    if result == .taken, let contents = try? store.contents() { promised.append(contents) }
+    return result
+  }
+
   mutating func countUnauthenticated(_ status: Status) { store.countUnauthenticated(status) }
 }

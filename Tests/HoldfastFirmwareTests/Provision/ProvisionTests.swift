@@ -48,6 +48,32 @@ import HoldfastFirmware
     #expect(encoded(read.policy) == encoded(firmware.policy()))
   }
 
+  @Test func `groups are read as they were written, and a provision without any is as before`() throws {
+    let plain = flash.image
+    let names: [[BoundedText<32>]] = [
+      [BoundedText("north")], (0..<8).map { BoundedText("\($0)\(String(repeating: "x", count: 31))")! },
+    ]
+    for groups in names {
+      let other = try TestFirmware(issuerCount: 3, groups: groups)
+      var cryptography = OpenSSLCryptography()
+      let read = try Provision(reading: other.flash.powered(), using: &cryptography)
+      #expect(read.groups == groups)
+      #expect(read.issuers.count == 3)
+      #expect(encoded(read.policy) == encoded(other.policy()))
+      let line = TestLine(clock: other.clock)
+      try other.serve(line)
+      #expect(line.notices.first == .started(bootCount: 1))
+    }
+    try write(firmware.provision())
+    #expect(flash.image == plain)
+    let nine = (0..<9).map { BoundedText<32>("\($0)")! }
+    let full = Provision(
+      deviceID: firmware.deviceID, scalar: TestFirmware.scalar(), publicPoint: firmware.point, issuers: IssuerTable(),
+      policy: firmware.policy(), groups: nine)
+    try write(full)
+    #expect(fault(flash) == .damaged)
+  }
+
   @Test func `erased flash is blank, and anything else is foreign`() {
     #expect(fault(TestFlash()) == .blank)
     #expect(fault(TestFlash(Array(repeating: 0, count: FlashLayout.byteCount))) == .foreign)

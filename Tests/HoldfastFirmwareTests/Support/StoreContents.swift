@@ -12,7 +12,8 @@ struct StoreContents: Equatable {
   var bootCount: UInt64
   var nextUserID: UInt64
   var audit: AuditChain
-  /// Each as it stands in the journal: generations, uses, nonces and request numbers that still count, users, secrets, codes.
+  /// Each as it stands in the journal: generations with numbers of bulletins, the list of revoked tokens, uses, nonces and request
+  /// numbers that still count, users, secrets, codes.
   var items: Set<[UInt8]>
   /// The outcome of the request with the highest number at each place, if it is known.
   var outcomes: [Int: Status]
@@ -20,7 +21,7 @@ struct StoreContents: Equatable {
 
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   func contents() throws -> StoreContents {
-    var places: [UInt16] = []
+    var places: [UInt16] = [index.revoked]
     var outcomes: [Int: Status] = [:]
     for position in index.generations.indices { places.append(index.generations[position]) }
     for position in index.codes.indices { places.append(index.codes[position]) }

@@ -44,6 +44,12 @@ final class TestMachine<Store: DeviceStore & ~Copyable> {
     return session.outgoing.array
   }
 
+  /// The answer to a message about mail after the last round; nil if it is none.
+  func answerMail(_ message: [UInt8]) -> [UInt8]? {
+    guard session.answerMail(message.span) != nil else { return nil }
+    return session.outgoing.array
+  }
+
   /// Looks at the store, or changes it.
   func withStore<Result>(_ body: (inout Store) throws -> Result) rethrows -> Result { try body(&session.store) }
 }
@@ -63,6 +69,27 @@ extension TestMachine where Store: ~Copyable {
     _ prover: TestProver, _ command: String = "unlock", flaws: Flaws = [], otp: UserCode? = nil, seal: UserCode? = nil
   ) throws -> Status {
     try round(prover, command, flaws: flaws, otp: otp, seal: seal).status
+  }
+
+  /// The result of delivering a bulletin after a round that a prover is accepted in; nil if the answer is none to mail.
+  func deliver(_ bulletin: [UInt8], by prover: TestProver) throws -> BulletinResult? {
+    guard try status(prover, "status") == .accepted else { return nil }
+    _ = try challenge()
+    return deliverAgain(bulletin)
+  }
+
+  /// The result of another delivery on the same challenge.
+  func deliverAgain(_ bulletin: [UInt8]) -> BulletinResult? {
+    var message: [UInt8] = []
+    MailMessage.encode(.bulletin, bulletin.span, into: &message)
+    return answerMail(message).flatMap { try? BulletinAnswer($0.span).result }
+  }
+
+  /// The list of the device's bulletins of the key that signed the last round's token.
+  func bulletinList() -> BulletinList? {
+    var message: [UInt8] = []
+    MailMessage.encode(.list, into: &message)
+    return answerMail(message).flatMap { try? BulletinAnswer($0.span).list }
   }
 
   /// A whole compatibility round.

@@ -3,7 +3,7 @@
 import re
 import time
 
-from . import session, transport
+from . import bulletins, session, transport
 
 EMPTY_FRAME = b"\x00\x00"
 MALFORMED = session.message_3(session.STATUS["malformed"], None)
@@ -58,8 +58,9 @@ class LineConnection(transport.StreamConnection):
         super().send(message)
 
     def receive(self, timeout=None):
-        message = self.last
-        while message == self.last:
+        message = super().receive(timeout)
+        # Answers to mail are not repeated, but may be the same.
+        while message == self.last and message[1] != bulletins.RESULT:
             message = super().receive(timeout)
         self.last = message
         self.heard(message, False)

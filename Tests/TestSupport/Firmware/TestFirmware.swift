@@ -10,11 +10,13 @@ package final class TestFirmware {
   package let issuers: [TestIssuer]
   package let policy: () -> FirmwarePolicy
   package let point: P256Point
+  package let groups: [BoundedText<32>]
 
   package init(
     policy: @autoclosure @escaping () -> FirmwarePolicy = .forLock(), issuerCount: Int = 1,
-    clock: TestClock = TestClock(), floor: UInt64 = testTime
+    clock: TestClock = TestClock(), floor: UInt64 = testTime, groups: [BoundedText<32>] = []
   ) throws {
+    self.groups = groups
     self.clock = clock
     self.policy = policy
     issuers = try (0..<issuerCount).map { _ in try TestIssuer() }
@@ -27,7 +29,8 @@ package final class TestFirmware {
 
   package func provision() throws -> Provision {
     Provision(
-      deviceID: deviceID, scalar: Self.scalar(), publicPoint: point, issuers: try trust(), policy: policy())
+      deviceID: deviceID, scalar: Self.scalar(), publicPoint: point, issuers: try trust(), policy: policy(),
+      groups: groups)
   }
 
   private func trust() throws -> IssuerTable {

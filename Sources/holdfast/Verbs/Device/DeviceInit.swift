@@ -56,9 +56,6 @@ struct DeviceInit: Verb {
 
   mutating func perform() throws(Failure) {
     let place = try device.place()
-    if case .image = place, !group.isEmpty {
-      throw Failure(.usage, "--group does not work with --firmware: such a board takes no bulletins")
-    }
     if case .image = place, tpm != nil || tpmKey != nil {
       throw Failure(
         .usage, "--tpm and --tpm-key do not work with --firmware: such a board has no TPM", hint: "leave them out")
@@ -143,10 +140,11 @@ struct DeviceInit: Verb {
       let keyID = try issuer.keyID()
       guard issuers[keyID] != nil || issuers.append(keyID, issuer) else { throw Failure(LedgerFault.tooManyIssuers) }
     }
+    let groups = try groupNames(group)
     var random = SystemRandom()
     do throws(FirmwareImageFault) {
       return try FirmwareImage.create(
-        at: path, policy: policy, trusting: issuers, random: &random, clock: SystemClock())
+        at: path, policy: policy, trusting: issuers, groups: groups, random: &random, clock: SystemClock())
     } catch { throw Failure(making: error, image: path) }
   }
 
