@@ -1,4 +1,4 @@
-// A microcontroller takes no bulletins.
+// A microcontroller has no heap for it, and encodes its answers in another way.
 #if !hasFeature(Embedded)
 /// The device's answer to a bulletin, a receipt or the question for its list: `[8, result]`, or `[8, 0, list]`. Nothing authenticates it.
 ///

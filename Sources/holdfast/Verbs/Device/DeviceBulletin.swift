@@ -20,7 +20,7 @@ struct DeviceBulletin: Verb {
   var file: String
 
   mutating func perform() throws(Failure) {
-    let path = try device.folder(because: "a board takes no bulletins")
+    let path = try device.folder(because: "a board takes bulletins from provers only")
     let bytes = try Input.read(file, limit: Bulletin.maximumByteCount)
     let folder = try DeviceFolder.opened(path)
     let ledger = try folder.ledger()
