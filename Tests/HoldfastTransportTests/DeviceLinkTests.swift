@@ -106,6 +106,15 @@ extension Connection {
     #expect(messages == [[1], [2], [1], [3]])
   }
 
+  @Test func `equal answers to mail are no repetitions`() throws {
+    let (left, right) = try Connection.pair(framing: .stream)
+    var link = DeviceLink(left)
+    let refused: [UInt8] = [0x82, 0x08, 0x05]
+    for message in [[1], refused, refused, refused, [1], [1], [2]] { try right.sendBytes(message) }
+    let messages = try (0..<6).map { _ in try link.receive(by: .never, wholeWithin: generousMilliseconds) }
+    #expect(messages == [[1], refused, refused, refused, [1], [2]])
+  }
+
   @Test func `on packets nothing is asked and nothing dropped`() throws {
     let (left, right) = try Connection.pair(framing: .packets)
     var link = DeviceLink(left)

@@ -1,3 +1,4 @@
+import HoldfastCore
 import HoldfastLinux
 
 /// A prover's end of a connection to a device, on any transport.
@@ -44,7 +45,7 @@ package struct DeviceLink {
       && !deadline.hasPassed
   }
 
-  /// Receives the next message that does not repeat the one before.
+  /// Receives the next message that does not repeat the one before. Answers to mail may be equal, and are never repeated.
   ///
   /// - Parameters:
   ///   - deadline: the time by which the message must begin.
@@ -60,7 +61,7 @@ package struct DeviceLink {
     }
     while true {
       let message = try next(by: deadline, wholeWithin: wholeMilliseconds)
-      guard connection.isSerial, message == last else {
+      guard connection.isSerial, message == last, (try? BulletinAnswer(message.span)) == nil else {
         last = message
         return message
       }
