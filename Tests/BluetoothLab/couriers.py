@@ -3,7 +3,7 @@
 import secrets
 
 from holdfast_peer.checks import expect, expect_equal
-from meeting import Meeting, verdict_of
+from meeting import Meeting, agree, verdict_of
 
 # LE comes last: where two hosts have an LE link alone, BR/EDR does not come up.
 TRANSPORTS = ("l2cap", "rfcomm", "le")
@@ -69,13 +69,6 @@ def read_at_home(meeting):
     meeting.do("prover", "holdfast sync --state visitor --service service")
     log = meeting.run("prover", "holdfast service audit --dir service --device lock.json --json")
     return {"log": log, "lock": meeting.run("verifier", "holdfast device show --dir lock --all --json")}
-
-
-def agree(proof, status, *verdicts):
-    """Both ends say the same."""
-    said, logged = proof
-    expect_equal(said.status, status, f"exit status of {said.text}")
-    expect_equal([verdict_of(line) for line in logged], list(verdicts), "the device's log")
 
 
 def learns(seen):

@@ -3,7 +3,7 @@
 import base64
 import re
 
-from holdfast_peer.checks import Failed
+from holdfast_peer.checks import Failed, expect_equal
 
 PORTS = {"l2cap": "psm=0x1001", "rfcomm": "channel=5", "le": "psm=0x80"}
 LOG = "device.log"
@@ -13,6 +13,13 @@ def verdict_of(line):
     """The status in a line of the device's log; the whole line where it has none."""
     found = re.search(r" connection \d+: (\w+)", line)
     return found[1] if found else line
+
+
+def agree(proof, status, *verdicts):
+    """Both ends say the same of a round: the prover's exit status, and the verdicts in the device's log."""
+    said, logged = proof
+    expect_equal(said.status, status, f"exit status of {said.text}")
+    expect_equal([verdict_of(line) for line in logged], list(verdicts), "the device's log")
 
 
 class Meeting:

@@ -2,7 +2,7 @@
 
 import latency
 from holdfast_peer.checks import expect, expect_equal
-from meeting import Meeting, verdict_of
+from meeting import Meeting, agree, verdict_of
 
 ROUNDS = 1000
 # No aim: what is computed in a round takes as long as several pings where the processor is emulated. A wait in the protocol would show.
@@ -45,13 +45,6 @@ def restart(meeting, signal):
     rounds = meeting.hosts["prover"].said(signal)
     meeting.serve()
     return rounds.status, ended.status, meeting.prove("l2cap", "lock")
-
-
-def agree(proof, status, *verdicts):
-    """Both ends say the same."""
-    said, logged = proof
-    expect_equal(said.status, status, f"exit status of {said.text}")
-    expect_equal([verdict_of(line) for line in logged], list(verdicts), "the device's log")
 
 
 def accepts(seen):

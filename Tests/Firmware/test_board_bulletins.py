@@ -4,6 +4,7 @@ Tests/Couriers/ tries the rules themselves at a device on Linux; these are about
 Source: docs/couriers.md.
 """
 
+import contextlib
 import json
 import pathlib
 import secrets
@@ -15,7 +16,9 @@ import script
 from board_device import BoardDevice
 from couriers import GROUPS, Courier, Press, ask_status, compatibility_status, revocation
 from device import Device
+from devices import wait_for
 from holdfast_peer import bulletins, session
+from holdfast_peer.command_line import stop
 from holdfast_peer.issuer import Issuer
 from holdfast_peer.session import COSE
 from provisioned import USERS_POLICY
@@ -24,6 +27,8 @@ LARGEST, MOST_REVOKED, MOST_MESSAGES = 2**53 - 1, 64, 8
 # One check of a signature takes at most that many instructions. 1.1 times that are for a bulletin, and 1.25 times for one that fills the
 # list: what it takes in addition is mostly hashing the bulletin and writing 2 KiB of flash.
 CHECK = 1_350_000
+# An emulated processor takes its time for a signature.
+COURIER = ("--courier", "20000")
 
 
 class VisitedBoard(BoardDevice):
@@ -73,6 +78,21 @@ def press(board):
 
 def courier_at(board):
     return LineCourier(board)
+
+
+@contextlib.contextmanager
+def bridge(board):
+    """A bridge before the board's line; its endpoint."""
+    socket, log = board.folder / "bridge.socket", board.folder / "bridge.log"
+    with log.open("wb") as file:
+        process = board.command_line.start(
+            "device", "bridge", "--listen", f"unix:{socket}", "--to", board.endpoint, stderr=file
+        )
+    try:
+        wait_for(lambda: b"listening" in log.read_bytes(), "the bridge does not listen")
+        yield f"unix:{socket}"
+    finally:
+        stop(process)
 
 
 def test_a_revoked_token_is_refused_in_every_form_and_after_a_reset(board, press):
@@ -201,6 +221,28 @@ def test_one_check_a_round_and_eight_messages(board, press):
     stranger = courier_at(board)
     stranger.expect_malformed(bulletins.deliver(press.sign(press.claims())))
     assert courier_at(board).round().result["bulletins"] == press.state
+
+
+@pytest.mark.parametrize("bridged", [False, True], ids=["line", "bridge"])
+def test_a_stolen_phone_is_refused_once_another_one_has_been_at_the_board(board, bridged):
+    run, phones = board.command_line, [board.folder / name for name in ("phone", "stolen")]
+    service, descriptor = board.service()
+    for phone in phones:
+        run.succeed("enroll", "--device", descriptor, "--service", service, "--state", phone)
+    with bridge(board) if bridged else contextlib.nullcontext(board.endpoint) as endpoint:
+
+        def prove(phone):
+            done = run.run("prove", "--connect", endpoint, "--state", phone, "--command", "status", *COURIER, "--json")
+            return json.loads(done.stdout)
+
+        assert [prove(phone)["status"] for phone in phones] == ["accepted", "accepted"]
+        for count in (1, 2):
+            token = run.read_json("status", "--state", phones[1])["devices"][0]["token_id"] if count == 1 else "00" * 16
+            run.succeed("service", "bulletin", "--dir", service, "--device", descriptor, "--revoke", token)
+            run.succeed("sync", "--state", phones[0], "--service", service)
+            assert prove(phones[0])["bulletins_delivered"] == 1
+            assert prove(phones[1])["status"] == "tokenRevoked"
+        assert "bulletins_delivered" not in prove(phones[0])
 
 
 def test_what_taking_a_bulletin_costs(images_are_built, holdfast, folder):

@@ -138,19 +138,8 @@ def seal(signed, device_point, ephemeral=None, iv=None):
 def read_signed(data, is_sealed=False):
     """The claims of a signed bulletin, the id of its key, and what its key signed and how. The signature is not checked."""
     require(len(data) <= LARGEST_BULLETIN, "TooLarge")
-    item = cbor.decode(data, tags=(cose.SIGN1,))
-    require(isinstance(item, cbor.Tag), "UnknownTag")
-    header, unprotected, payload, signature = require_list(item.value, 4)
-    require(isinstance(header, bytes), "WrongType")
-    labels = cbor.decode(header)
-    require(isinstance(labels, dict) and labels.keys() == {1, 4, 16}, "HeaderLabels")
-    require(labels[1] == -7 and not isinstance(labels[1], bool), "WrongAlgorithm")
-    _bytes(labels[4], 8)
-    require(labels[16] == "holdfast-bulletin", "WrongTyp")
-    require(unprotected == {}, "HeaderLabels")
-    require(isinstance(payload, bytes), "WrongType")
-    _bytes(signature, 64)
-    return from_cbor(payload, is_sealed), labels[4], cose.signature_input(header, payload), signature
+    payload, kid, signed, signature = cose.read_signed(data, "holdfast-bulletin")
+    return from_cbor(payload, is_sealed), kid, signed, signature
 
 
 def is_sealed(data):

@@ -61,6 +61,23 @@ def sign(payload, issuer, *, protected=None, unprotected=None, signature=None, t
     return cbor.encode(body if tag is None else cbor.Tag(tag, body))
 
 
+def read_signed(data, typ):
+    """The payload of a COSE_Sign1 with ES256 and this typ, the id of its key, and what the key signed and how. Nothing of that is checked."""
+    item = _tagged(data, SIGN1)
+    protected, unprotected, payload, signature = _array(item.value, 4)
+    require(isinstance(protected, bytes), "WrongType")
+    labels = cbor.decode(protected)
+    require(isinstance(labels, dict) and labels.keys() == {1, 4, 16}, "HeaderLabels")
+    require(labels[1] == -7 and not isinstance(labels[1], bool), "WrongAlgorithm")
+    require(isinstance(labels[4], bytes), "WrongType")
+    require(len(labels[4]) == 8, "WrongSize")
+    require(labels[16] == typ, "WrongTyp")
+    require(unprotected == {}, "HeaderLabels")
+    require(isinstance(payload, bytes) and isinstance(signature, bytes), "WrongType")
+    require(len(signature) == 64, "WrongSize")
+    return payload, labels[4], signature_input(protected, payload), signature
+
+
 def authenticate(payload, key, *, protected=None, unprotected=b"\xa0", code=None, tag=MAC0):
     """COSE_Mac0 of `payload` under 32 bytes that the issuer shares with the device. `unprotected` is encoded."""
     protected = mac_protected(mac_key_id(key)) if protected is None else protected

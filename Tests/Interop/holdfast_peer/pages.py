@@ -116,19 +116,7 @@ def open_receipt(data, device_id, home):
 
 def read_receipt(data):
     """The claims of a receipt, the id of its key, and what its key signed and how. The signature is not checked."""
-    item = cbor.decode(data, tags=(cose.SIGN1,))
-    require(isinstance(item, cbor.Tag), "UnknownTag")
-    header, unprotected, payload, signature = require_list(item.value, 4)
-    require(isinstance(header, bytes), "WrongType")
-    labels = cbor.decode(header)
-    require(isinstance(labels, dict) and labels.keys() == {1, 4, 16}, "HeaderLabels")
-    require(labels[1] == -7 and not isinstance(labels[1], bool), "WrongAlgorithm")
-    require(isinstance(labels[4], bytes), "WrongType")
-    require(len(labels[4]) == 8, "WrongSize")
-    require(labels[16] == "holdfast-receipt", "WrongTyp")
-    require(unprotected == {}, "HeaderLabels")
-    require(isinstance(payload, bytes) and isinstance(signature, bytes), "WrongType")
-    require(len(signature) == 64, "WrongSize")
+    payload, kid, signed, signature = cose.read_signed(data, "holdfast-receipt")
     claims = cbor.decode(payload)
     require(isinstance(claims, dict), "WrongType")
     require(not claims.keys() - {1, 2, 3}, "UnknownClaim")
@@ -137,7 +125,7 @@ def read_receipt(data):
         require(isinstance(claims[label], bytes), "WrongType")
         require(len(claims[label]) == size, "WrongSize")
     require(require_uint(claims[2]) > 0, "OutOfRange")
-    return claims, labels[4], cose.signature_input(header, payload), signature
+    return claims, kid, signed, signature
 
 
 def acknowledge(data):
