@@ -12,19 +12,19 @@ from .users import SAFE
 SPOILED_BYTE = 20
 
 
-# Rounds, counted
+# Rounds, counted: the board counts its last answer, so that the prover asks for nothing after the verdict.
 
 
 @situation("unlock, by the whole token", "accepted, unlocked")
 def unlock(scene):
-    ending = scene.prove("unlock")
+    ending = scene.prove("unlock", "--courier", "off")
     scene.kept.whole = scene.instructions()
     return ending.answer, f"{scene.kept.whole / MILLION:.2f} M instructions"
 
 
 @situation("lock, by a reference to it", "accepted, locked")
 def lock(scene):
-    ending = scene.prove("lock")
+    ending = scene.prove("lock", "--courier", "off")
     scene.kept.remembered = scene.instructions()
     return ending.answer, f"{scene.kept.remembered / MILLION:.2f} M instructions"
 

@@ -208,6 +208,7 @@ NOT_A_DEVICES = {
     "SealRequest": "a board makes none",
     **dict.fromkeys(("Bulletin", "BulletinMessage", "BulletinAnswer"), "a board reads bulletins only at its line"),
     **dict.fromkeys(("BulletinState", "BulletinGroup"), "a board reads bulletins only at its line"),
+    **dict.fromkeys(("AuditPage", "AuditReceipt", "AuditMail", "AuditPageAnswer"), "a board's log does not go home"),
     "AuditEntry": "a device writes it, its owner reads it",
     "AuditFile": "a board writes no files",
     "FirmwareImage": "its owner reads it",
