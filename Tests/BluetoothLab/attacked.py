@@ -19,7 +19,7 @@ def finds_nothing(seen):
 
 def tries_what_a_transport_permits(seen):
     """RFCOMM has one connection between two adapters, so attacks with several at once are not tried there"""
-    tried = {kind: int(re.search("([0-9]+) sound", Tried(seen, kind).text)[1]) for kind in KINDS}
+    tried = {kind: int(re.search("attacks: ([0-9]+) sound", Tried(seen, kind).text)[1]) for kind in KINDS}
     print(f"attacks that were tried: {tried}", flush=True)
     expect(min(tried.values()) > 90 and tried["rfcomm"] < tried["l2cap"], f"{tried}")
 

@@ -108,7 +108,7 @@ extension Attack {
       for count in 1...20 {
         let reply = adversary.send(.list, [], on: line)
         guard case .result = reply else {
-          return Finding("\(reply.text), for question \(count)", isSound: reply.isMalformed && count <= 9)
+          return Finding("to question \(count): \(reply.text)", isSound: reply.isMalformed && count <= 9)
         }
       }
       return Finding("twenty answers", isSound: false)
@@ -124,10 +124,7 @@ extension Attack {
       id, did, due: "any result but taken, or \(text(of: [.malformed])), and that nothing changes",
       needs.union(.acceptance)
     ) { (adversary) throws(AttackFault) in
-      let line = try adversary.connect()
-      guard let before = try adversary.acceptedRound(on: line) else { return .noRound }
-      let (kind, bytes) = try mail(&adversary)
-      let reply = adversary.send(kind, bytes, on: line)
+      guard let (before, reply) = try adversary.deliver(mail) else { return .noRound }
       guard reply.isRefusal else { return Finding(reply.text, isSound: false) }
       guard let after = try adversary.acceptedRound(on: try adversary.connect()) else { return .noRound }
       guard before.bulletinState == after.bulletinState else {
@@ -200,6 +197,17 @@ extension Finding {
 extension Adversary {
   /// The device's time, or that of the prover's token, in Unix seconds.
   fileprivate var time: UInt64 { max(deviceTime ?? 0, report?.issued ?? 0) }
+
+  /// Delivers mail after an accepted round, on a connection that has ended afterwards. Returns the details of the round's verdict and the
+  /// answer; nil if the round was not accepted.
+  fileprivate mutating func deliver(
+    _ mail: (inout Adversary) throws(AttackFault) -> (MailMessage.Kind, [UInt8])
+  ) throws(AttackFault) -> (before: Notice, reply: MailReply)? {
+    let line = try connect()
+    guard let before = try acceptedRound(on: line) else { return nil }
+    let (kind, bytes) = try mail(&self)
+    return (before, send(kind, bytes, on: line))
+  }
 
   /// Sends mail in place of M2.
   fileprivate mutating func send(_ kind: MailMessage.Kind, _ bytes: [UInt8], on line: Line) -> MailReply {
