@@ -10,7 +10,7 @@ extension Attack {
   static let mail: [Attack] = [
     Attack(
       "mail-of-a-stranger", "Before any proof, mail of each kind is sent, and the list of bulletins asked for.",
-      due: text(of: [.malformed]) + ", for each"
+      due: text(of: [.malformed]) + ", for each", .connections
     ) { (adversary) throws(AttackFault) in
       var replies: [MailReply] = []
       for (kind, bytes) in MailMessage.Kind.unearned {
