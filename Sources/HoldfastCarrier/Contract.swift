@@ -146,7 +146,8 @@ extension CarrierReport {
         .object(
           [
             ("result", .string("token")), ("service", .string(token.service.description)),
-            ("token", .string(Self.base64(token.bytes))), ("format", .string(token.format)), ("claims", token.claims),
+            ("token", .string(paddedBase64(token.bytes))), ("format", .string(token.format)),
+            ("claims", token.claims),
           ] + (token.terms.map { [("terms", .string($0))] } ?? []))
       case .result(.answer(let answer)):
         .object([
@@ -164,12 +165,6 @@ extension CarrierReport {
 
   private static func step(_ name: String, _ service: ServiceAddress, _ more: [(String, JSONValue)]) -> JSONValue {
     .object([("progress", .string(name)), ("service", .string(service.description))] + more)
-  }
-
-  private static func base64(_ bytes: [UInt8]) -> String {
-    var text: [UInt8] = []
-    text.append(asPaddedBase64: bytes.span)
-    return String(decoding: text, as: UTF8.self)
   }
 }
 

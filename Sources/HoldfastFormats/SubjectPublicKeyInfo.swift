@@ -25,10 +25,7 @@ package enum SubjectPublicKeyInfo {
 
   /// The base64 of the 91 bytes of a key in DER, with padding: 124 characters.
   package static func base64(of point: P256Point) -> String {
-    let der = head.dropLast() + [UInt8](point.bytes)
-    var text: [UInt8] = []
-    text.append(asPaddedBase64: Array(der).span)
-    return String(decoding: text, as: UTF8.self)
+    paddedBase64(Array(head.dropLast() + [UInt8](point.bytes)))
   }
 
   /// Reads what ``base64(of:)`` writes; nil for anything else.

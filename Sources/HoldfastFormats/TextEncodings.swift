@@ -33,6 +33,16 @@ package func fixedBytes<Kind, let count: Int>(hexadecimal text: String) -> Typed
   return bytes
 }
 
+/// Returns bytes as base64 with padding, in a time that depends on nothing but their number (RFC 4648 §4).
+package func paddedBase64(_ bytes: Span<UInt8>) -> String {
+  var text: [UInt8] = []
+  text.append(asPaddedBase64: bytes)
+  return String(decoding: text, as: UTF8.self)
+}
+
+/// Returns bytes as base64 with padding, likewise.
+package func paddedBase64(_ bytes: [UInt8]) -> String { paddedBase64(bytes.span) }
+
 /// Returns public bytes as base64url text without padding.
 package func base64URL(_ bytes: Span<UInt8>) -> String {
   var text: [UInt8] = []

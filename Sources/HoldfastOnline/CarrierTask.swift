@@ -102,11 +102,7 @@ package enum CarrierTaskLine {
     timeoutSeconds: UInt64, evidence: [UInt8], device: JSONValue, invitation: String?, wishes: TokenWishes,
     request: OnlineRequest?
   ) -> [UInt8] {
-    var text: [UInt8] = []
-    text.append(asPaddedBase64: evidence.span)
-    var members: [(String, JSONValue)] = [
-      ("evidence", .string(String(decoding: text, as: UTF8.self))), ("device", device),
-    ]
+    var members: [(String, JSONValue)] = [("evidence", .string(paddedBase64(evidence))), ("device", device)]
     if let invitation { members.append(("invitation", .string(invitation))) }
     members += wishes.members
     if let count = attempts.retryCount { members.append(("retries", .integer(count))) }

@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastProver
 
-/// What a courier asks a device and delivers, and what a visit without news costs.
+/// A courier asks a device only where it must, delivers in order, and says nothing at a visit without news.
 @Suite struct MailDeliveryTests {
   private let device = AudienceID(filledWith: 1)
   private let group = AudienceID(filledWith: 2)

@@ -6,7 +6,7 @@ import threading
 import time
 
 from holdfast_peer import bulletins, cbor, cose, pages, session, transport
-from holdfast_peer.device import DAY, SLOW_FROM, Device
+from holdfast_peer.device import DAY, Device
 from holdfast_peer.refusal import Refused
 from holdfast_peer.session import STATUS
 
@@ -337,26 +337,14 @@ class Reusable(Forgiving):
 class Mailbox(SoundDevice):
     """The device takes mail, without a flaw: eight messages and one page after each accepted round, and nothing that is forged."""
 
-    def serve(self, connection):
-        allowance, failures = None, 0
-        while True:
-            m1 = self.message_1()
-            connection.send(m1)
-            message = connection.receive(timeout=30)
-            while self.is_mail(message):
-                answer, goes_on = self.mail(message, allowance)
-                connection.send(answer)
-                if not goes_on:
-                    return
-                message = connection.receive(timeout=30)
-            status, m3 = self.answer(m1, message)
-            failures += status in session.SLOWED_BY
-            if failures >= SLOW_FROM:
-                time.sleep(1)
-            connection.send(m3)
-            if status == STATUS["malformed"]:
-                return
-            allowance = {"messages": 8, "pages": 1} if status == STATUS["accepted"] else None
+    def next_message(self, connection, status):
+        allowance = {"messages": 8, "pages": 1} if status == STATUS["accepted"] else None
+        while self.is_mail(message := super().next_message(connection, status)):
+            answer, goes_on = self.mail(message, allowance)
+            connection.send(answer)
+            if not goes_on:
+                return None
+        return message
 
     @staticmethod
     def is_mail(message):

@@ -64,19 +64,14 @@ extension AuditEvent {
     switch self {
     case .round(let round): round.detailCount
     case .denied: 4
-    case .unproved, .started: 1
-    case .userActivated, .userUnlocked: 1
+    case .unproved, .started, .userActivated, .userUnlocked: 1
     case .bulletinTaken: 3
     #if !hasFeature(Embedded)
     case .generationFloorMoved, .parameter, .failed: 3
-    case .clockFloorMoved, .codeIssued, .logCut, .userLocked: 2
-    case .created, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
-    case .userAdded, .userRemoved: 1
+    case .clockFloorMoved, .codeIssued, .logCut, .userLocked, .actuatorEvent, .receiptRefused: 2
+    case .created, .issuerTrusted, .issuerRemoved, .policySeen, .policyKeySet, .reset: 1
+    case .userAdded, .userRemoved, .entriesLost: 1
     case .stopped: 0
-    case .policyKeySet: 1
-    case .actuatorEvent: 2
-    case .receiptRefused: 2
-    case .entriesLost: 1
     #endif
     }
   }
@@ -190,10 +185,10 @@ extension AuditEvent {
     case 19: self = .parameter(try AuditedParameter(&reader))
     case 20: self = .failed(try AuditedFailure(&reader))
     case 21: self = .userLocked(try reader.text(), until: try reader.unsigned())
-    case 24:
-      self = .bulletinTaken(try reader.fixedBytes(), try reader.fixedBytes(), number: try reader.unsigned())
     case 22: self = .policyKeySet(reader.null() ? nil : try reader.fixedBytes())
     case 23: self = .actuatorEvent(try AuditedActuatorEvent(&reader))
+    case 24:
+      self = .bulletinTaken(try reader.fixedBytes(), try reader.fixedBytes(), number: try reader.unsigned())
     case 25: self = .receiptRefused(try reader.fixedBytes(), count: try reader.unsigned())
     case 26: self = .entriesLost(count: try reader.unsigned())
     default: throw .unexpected

@@ -62,10 +62,6 @@ extension AppSettings {
 
   /// The settings as ``init(_:)`` reads them.
   package var json: JSONValue {
-    var value: [UInt8] = []
-    value.append(asPaddedBase64: bytes.span)
-    return .object([
-      ("type", .string(kind.rawValue)), ("value", .string(String(decoding: value, as: UTF8.self))),
-    ])
+    .object([("type", .string(kind.rawValue)), ("value", .string(paddedBase64(bytes)))])
   }
 }

@@ -161,12 +161,6 @@ extension AttestationClaims {
   }
 }
 
-private func paddedBase64(_ bytes: Span<UInt8>) -> String {
-  var text: [UInt8] = []
-  text.append(asPaddedBase64: bytes)
-  return String(decoding: text, as: UTF8.self)
-}
-
 /// The id of a prover's host (`did`), 16 bytes: see ``AccountDerivations/deviceID(of:using:)``.
 package typealias HostID = TypedBytes<HostIDKind, 16>
 /// The kind of ``HostID``.

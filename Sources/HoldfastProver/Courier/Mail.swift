@@ -174,13 +174,6 @@ package struct MailCounts: Sendable, Equatable {
   }
 }
 
-/// Returns bytes that are no secret as base64 with padding.
-func paddedBase64(_ bytes: [UInt8]) -> String {
-  var text: [UInt8] = []
-  text.append(asPaddedBase64: bytes.span)
-  return String(decoding: text, as: UTF8.self)
-}
-
 extension Mail {
   fileprivate init?(_ bytes: [UInt8]) {
     guard let value = try? JSONValue(parsing: bytes, byteLimit: Self.fileLimit), value["version"]?.number == 1,

@@ -38,13 +38,10 @@ package struct MailDelivery {
     for list in [mail.list, mail.listWithBulletins] {
       if known == nil, let list, try self.state(of: list) == state { known = list }
     }
-    let isKnown = known != nil
-    if isKnown {
+    if let known {
       mail.list = known
       mail.dropDelivered()
-    }
-    guard !isKnown || mail.next(byteLimit: byteCount) != nil else { return }
-    if !isKnown {
+    } else {
       guard useMessage(byteCount: 0) else { return }
       mail.list = try exchange(nil).list
     }

@@ -91,13 +91,6 @@ extension TypedBytes {
   }
 }
 
-/// Returns bytes as padded base64.
-func paddedBase64(_ bytes: Span<UInt8>) -> String {
-  var text: [UInt8] = []
-  text.append(asPaddedBase64: bytes)
-  return String(decoding: text, as: UTF8.self)
-}
-
 /// Returns whether a text may be an attestation response code.
 private func isResponseCode(_ text: String) -> Bool {
   (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(isBase64URL)

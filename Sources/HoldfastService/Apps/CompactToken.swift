@@ -72,13 +72,6 @@ enum CompactToken {
   }
 }
 
-/// Returns bytes as base64 with padding (RFC 4648 §4).
-func paddedBase64(_ bytes: Span<UInt8>) -> String {
-  var text: [UInt8] = []
-  text.append(asPaddedBase64: bytes)
-  return String(decoding: text, as: UTF8.self)
-}
-
 extension FleetKeys {
   /// Derives the key with which a domain's HS256 tokens are signed, 32 bytes:
   /// `HMAC-SHA-256(account secret, "holdfast/1 domain key" ‖ 0x00 ‖ name)`, and from the second key on, `‖ 0x00 ‖ epoch as decimal

@@ -98,13 +98,11 @@ struct PublicRoutes: Sendable {
         .accepted, .object([("request", .string(hexadecimal(id))), ("status", .string("waiting"))]),
         headers: [.location: "/v1/requests/\(hexadecimal(id))", .retryAfter: String(Self.retrySeconds)])
     case .issued(let token):
-      var text: [UInt8] = []
-      text.append(asPaddedBase64: token.bytes.span)
       return Response(
         .created,
         .object(
           [
-            ("token", .string(String(decoding: text, as: UTF8.self))), ("format", .string(token.format)),
+            ("token", .string(paddedBase64(token.bytes))), ("format", .string(token.format)),
             ("claims", token.claims),
           ] + (token.terms.map { [("terms", .string(String(decoding: $0, as: UTF8.self)))] } ?? [])))
     }
@@ -167,12 +165,10 @@ struct PublicRoutes: Sendable {
   }
 
   private static func json(_ bulletin: IssuedBulletin) -> JSONValue {
-    var text: [UInt8] = []
-    text.append(asPaddedBase64: bulletin.bytes.span)
-    return .object([
+    .object([
       ("audience", .string(hexadecimal(bulletin.stamp.audience))), ("number", .integer(bulletin.stamp.number)),
       ("predecessor", .integer(bulletin.stamp.predecessor)),
-      ("bulletin", .string(String(decoding: text, as: UTF8.self))),
+      ("bulletin", .string(paddedBase64(bulletin.bytes))),
     ])
   }
 
@@ -181,12 +177,10 @@ struct PublicRoutes: Sendable {
     guard let device = body.deviceID else { throw Problem.notFound }
     let pages = body.pages
     let answer = try await service.run { fleet in try fleet.receive(pages: pages, of: device) }
-    var receipt: [UInt8] = []
-    if let bytes = answer.receipt { receipt.append(asPaddedBase64: bytes.span) }
     return Response(
       .ok,
       .object([
-        ("receipt", receipt.isEmpty ? .null : .string(String(decoding: receipt, as: UTF8.self))),
+        ("receipt", answer.receipt.map { .string(paddedBase64($0)) } ?? .null),
         ("missing", answer.missing.map { .integer($0) } ?? .null),
       ]))
   }

@@ -36,7 +36,7 @@ struct List: AdministrationVerb {
   @Option(help: "Only audit entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
   var since: String?
   @Option(help: "Only audit entries from before this time.") var until: String?
-  @Option(help: "Only devices no new part of whose audit log came within this number of days.") var silentDays: UInt64?
+  @Option(help: "Only devices from whose audit log nothing new came for this number of days.") var silentDays: UInt64?
   @Option(help: "Only requests in this state.") var status: String?
   @Option(help: "Only refusals with this response code.") var code: String?
 

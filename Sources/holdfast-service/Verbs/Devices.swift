@@ -82,10 +82,7 @@ struct SetGroups: AdministrationVerb {
 /// Reads a maker's signature, as `openssl dgst -sha256 -sign` writes it.
 func base64(ofSignature file: String) throws(ServiceFailure) -> String {
   do throws(FileError) {
-    let signature = try Files.readFile(at: file, limit: MakerSignature.maximumByteCount)
-    var text: [UInt8] = []
-    text.append(asPaddedBase64: signature.span)
-    return String(decoding: text, as: UTF8.self)
+    return paddedBase64(try Files.readFile(at: file, limit: MakerSignature.maximumByteCount))
   } catch { throw ServiceFailure(error, hint: nil) }
 }
 

@@ -40,14 +40,11 @@ struct SetSettings: AdministrationVerb {
   @Flag(help: "Print one JSON object.") var json = false
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
-    var value: [UInt8] = []
+    let bytes: [UInt8]
     do throws(FileError) {
-      let bytes = try Files.readFile(at: file == "-" ? "/dev/stdin" : file, limit: AppSettings.maximumByteCount)
-      value.append(asPaddedBase64: bytes.span)
+      bytes = try Files.readFile(at: file == "-" ? "/dev/stdin" : file, limit: AppSettings.maximumByteCount)
     } catch { throw ServiceFailure(error, hint: nil) }
-    let settings = JSONValue.object([
-      ("type", .string(kind)), ("value", .string(String(decoding: value, as: UTF8.self))),
-    ])
+    let settings = JSONValue.object([("type", .string(kind)), ("value", .string(paddedBase64(bytes)))])
     return OperationCall(name: "setSettings", body: try scope.members() + [("settings", settings)])
   }
 }

@@ -167,13 +167,19 @@ class Device:
             )
         return name, b"", {"highest": highest[0]}
 
+    def next_message(self, connection, status):
+        """The answer to a challenge, after a round with this status (None: the first one); None to end the connection."""
+        return connection.receive(timeout=30)
+
     def serve(self, connection):
         """Rounds until the connection ends."""
-        failures = 0
+        failures, status = 0, None
         while True:
             m1 = self.message_1()
             connection.send(m1)
-            message = connection.receive(timeout=30)
+            message = self.next_message(connection, status)
+            if message is None:
+                return
             status, m3 = self.answer(m1, message)
             failures += status in session.SLOWED_BY
             if failures >= SLOW_FROM:

@@ -51,11 +51,7 @@ enum MailSource {
     var rest = pages[...]
     while !rest.isEmpty {
       let part = Array(rest.prefix(Self.requestLimit))
-      let texts = part.map { page in
-        var text: [UInt8] = []
-        text.append(asPaddedBase64: page.span)
-        return JSONValue.string(String(decoding: text, as: UTF8.self))
-      }
+      let texts = part.map { JSONValue.string(paddedBase64($0)) }
       let answer = try services.askIfOffered(
         .audit, .object([("device", .string(hexadecimal(device))), ("pages", .array(texts))]),
         timeoutSeconds: seconds, state: state)

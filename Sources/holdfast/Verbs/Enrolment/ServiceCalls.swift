@@ -89,13 +89,10 @@ struct ServiceCallOptions: ParsableArguments {
       return (token, token == nil ? [] : try prover.identifyingEvidence(for: device))
     }
     guard let token else { return nil }
-    var text: [UInt8] = []
-    text.append(asPaddedBase64: evidence.span)
     let answer = try ask(
       operation,
-      .object([
-        ("evidence", .string(String(decoding: text, as: UTF8.self))), ("token", .string(hexadecimal(token))),
-      ]), at: services, of: "--service", state: state, issuer: issuer)
+      .object([("evidence", .string(paddedBase64(evidence))), ("token", .string(hexadecimal(token)))]),
+      at: services, of: "--service", state: state, issuer: issuer)
     guard answer["token"]?.text == hexadecimal(token), let status = answer["status"]?.text,
       (1...32).contains(status.utf8.count), answer["terms"].map({ $0.text != nil }) ?? true
     else { throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil) }
