@@ -131,6 +131,19 @@ import Testing
   }
 
   @Test(arguments: TestedDatabase.installed)
+  func `operators are told once whether receipts are signed, and not for each page`(_ database: TestedDatabase) throws {
+    let home = try TestHome(database)
+    #expect(try home.test.fleet.receiptChange() == (database == .sqlite ? .oneHost : .asynchronous))
+    #expect(try home.waived.receiptChange() == .waived)
+    for index in 0..<3 {
+      _ = try home.test.fleet.receive(pages: [home.page(index..<index + 1)], of: home.test.device.deviceID)
+      home.test.wait(seconds: 3600)
+      #expect(try home.test.fleet.receiptChange() == nil && home.waived.receiptChange() == nil)
+    }
+    #expect(ReceiptState.allCases.filter(\.isSigning) == [.standby, .waived])
+  }
+
+  @Test(arguments: TestedDatabase.installed)
   func `receipts are signed by the key for which the page was sealed, also after a change of the key`(
     _ database: TestedDatabase
   ) throws {
@@ -193,20 +206,30 @@ struct AuditReceiptStandbyTests {
     let home = try TestHome(location)
     let page = try home.page(0..<3)
     let bring = { try home.test.fleet.receive(pages: [page], of: home.test.device.deviceID).receipt }
-    #expect(try bring() == nil)
+    let said = {
+      home.test.wait(seconds: 60)
+      return try home.test.fleet.receiptChange()
+    }
+    #expect(try bring() == nil && said() == .asynchronous)
     let standby = try PostgreSQLServer(standbyOf: primary, name: "standby")
     try standby.start()
     try primary.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE state = 'streaming'")
     // An asynchronous standby may lack entries.
-    #expect(try bring() == nil)
+    #expect(try bring() == nil && said() == nil)
     try primary.configure(["synchronous_standby_names = '*'"])
     try primary.reload()
     try primary.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
     try home.expect(try bring(), covers: 3)
+    #expect(try said() == .standby && said() == nil)
+    try primary.configure(["synchronous_standby_names = 'another'"])
+    try primary.reload()
+    try primary.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'async'")
+    #expect(try said() == .noStandby)
     try primary.configure(["synchronous_standby_names = ''"])
     try primary.reload()
     try primary.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'async'")
-    #expect(try bring() == nil)
+    try primary.wait(until: "SELECT current_setting('synchronous_standby_names') = ''")
+    #expect(try bring() == nil && said() == .asynchronous)
   }
 }
 

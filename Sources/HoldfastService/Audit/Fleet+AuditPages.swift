@@ -64,7 +64,7 @@ extension Fleet {
     }
     let refused = UInt64(unopenedCount) + refusedPages.take(of: device, at: now)
     let stored = try transaction { (session) throws(FleetFault) in
-      let isSafe = try self.receiptCondition.isMet(in: session)
+      let isSafe = try self.receiptCondition.state(in: session).isSigning
       return try session.store(opened, refused: refused, of: device, isSafe: isSafe)
     }
     answer.refusedCount = unopenedCount + stored.contradictionCount
@@ -111,7 +111,8 @@ struct OpenedPage {
 }
 
 extension FleetSession {
-  fileprivate func devicePoint(_ device: DeviceID) throws(FleetFault) -> P256Point? {
+  /// Returns the public key of a device; nil if the device is not registered.
+  func devicePoint(_ device: DeviceID) throws(FleetFault) -> P256Point? {
     guard let row = try row("SELECT point FROM devices WHERE id = $1", .copying(device.bytes)) else { return nil }
     let bytes = try decoding { () throws(SQLFault) in try row.bytes(0) }
     guard let point = P256Point(bytes.span) else { throw .corrupt }

@@ -1,37 +1,7 @@
 import HoldfastCore
-import HoldfastDatabase
 import HoldfastFormats
 import HoldfastIssuer
 import HoldfastStorage
-
-/// The condition under which the service signs receipts: a device drops what they acknowledge.
-struct ReceiptCondition: Sendable {
-  private let isPostgreSQL: Bool
-  private let isWaived: Bool
-
-  /// Creates a condition.
-  ///
-  /// - Parameters:
-  ///   - location: The database.
-  ///   - isWaived: Whether receipts need no standby.
-  init(_ location: DatabaseLocation, isWaived: Bool) {
-    if case .postgreSQL = location { isPostgreSQL = true } else { isPostgreSQL = false }
-    self.isWaived = isWaived
-  }
-
-  /// Returns whether commits of this session wait for a standby, which is there. A commit sets `synchronous_commit` at least to `on`.
-  ///
-  /// A role that may not see the state of standbys finds none.
-  func isMet(in session: FleetSession) throws(FleetFault) -> Bool {
-    guard !isWaived else { return true }
-    guard isPostgreSQL else { return false }
-    return try session.row(
-      """
-      SELECT 1 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')
-        AND current_setting('synchronous_standby_names') <> '' LIMIT 1
-      """) != nil
-  }
-}
 
 extension Fleet {
   /// Signs a receipt for entries whose commit has returned; nil for none.
@@ -43,7 +13,7 @@ extension Fleet {
     let log = stored.log
     guard stored.isSafe, !log.isForked, log.through > 0 else { return nil }
     let found = try read { (session) throws(FleetFault) -> [UInt8]? in
-      guard try self.receiptCondition.isMet(in: session) else { return nil }
+      guard try self.receiptCondition.state(in: session).isSigning else { return nil }
       return try session.auditHeads(of: device, from: log.through, through: log.through)[log.through]
     }
     guard let found, let head = Digest(found.span) else { return nil }

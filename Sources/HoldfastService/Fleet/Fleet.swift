@@ -19,6 +19,8 @@ package final class Fleet: Sendable {
   let refusedPages = RefusedPages()
   /// The condition under which the service signs receipts.
   let receiptCondition: ReceiptCondition
+  /// The last state of receipts that operators were told.
+  let receiptWatch = Mutex(ReceiptWatch())
   private let opened = Mutex<FleetKeys?>(nil)
 
   /// Opens the service of a database that ``create(in:serviceKey:policy:by:clock:)`` filled.

@@ -46,6 +46,8 @@ struct ServiceServer: Sendable {
     var stopping = ServiceGroupConfiguration(
       services: [
         .init(service: application), .init(service: ManagerNotices(), successTerminationBehavior: .ignore),
+        .init(
+          service: ReceiptNotices(fleet: fleet, threads: threads, logger: logger), successTerminationBehavior: .ignore),
       ],
       gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     stopping.maximumGracefulShutdownDuration = Self.stopDuration

@@ -73,7 +73,10 @@ struct Init: ServiceVerb {
 struct Serve: ServiceVerb {
   static let configuration = CommandConfiguration(
     abstract: "Serve provers and operators until SIGTERM or SIGINT.",
-    discussion: "Any number of instances may serve one database. Log entries are JSON objects on standard error.")
+    discussion: """
+      Any number of instances may serve one database. Log entries are JSON objects on standard error. One at the start, and one after \
+      each change, says whether receipts for audit logs are signed; if not, why, and what to do.
+      """)
 
   @OptionGroup var instance: InstanceOptions
 
