@@ -10,7 +10,8 @@ import HoldfastVersion
     version: HoldfastVersion.description,
     subcommands: [
       Init.self, Serve.self, Invite.self, List.self, Show.self, Revoke.self, Reinstate.self, DeviceVerbs.self,
-      ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, SettingsVerbs.self,
+      ImageVerbs.self, RaiseMinimumVersion.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self,
+      PolicyVerbs.self, SettingsVerbs.self,
       PostureRulesVerbs.self, AuditVerbs.self,
       ResponseCode.self, DomainVerbs.self, PinVerbs.self, StringVerbs.self, MessageKeyVerbs.self,
       AppKeyVerbs.self, DevelopmentKeyVerbs.self, InitialConfiguration.self, Export.self, Restore.self, OpenAPI.self,
@@ -39,7 +40,7 @@ import HoldfastVersion
 struct DeviceVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "device", abstract: "Register and change devices.",
-    subcommands: [AddDevice.self, ChangeDevice.self, SetGroups.self])
+    subcommands: [AddDevice.self, ChangeDevice.self, SetGroups.self, ChangeDeviceUser.self])
 }
 
 struct ImageVerbs: AsyncParsableCommand {

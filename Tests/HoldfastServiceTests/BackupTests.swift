@@ -80,7 +80,7 @@ final class Backup {
   private static let listings = [
     "listDevices", "listImages", "listProvers", "listUsers", "listTokens", "listInvitations", "listRequests",
     "listRefusals", "listAudits", "listKeys", "listOperators", "listBulletins", "listDeliveries",
-    "listAuditLogs", "listReach",
+    "listAuditLogs", "listReach", "listMinimumVersions", "listUserOrders",
   ]
 
   /// A service that has something in every table.
@@ -103,7 +103,10 @@ final class Backup {
     var delivery = DeliveryChange()
     delivery.groups = ["north"]
     try test.fleet.set(delivery, of: test.device.deviceID, by: test.owner)
-    #expect(try test.fleet.bulletins(for: test.device.deviceID, above: 0).count == 1)
+    try test.raise(1, group: "north")
+    try test.order("lock", "mallory")
+    try test.order("remove", "trudy")
+    #expect(try test.bulletins().count == 2)
     return (test, [try #require(first), try #require(second)])
   }
 
@@ -385,7 +388,7 @@ final class Backup {
         expected[name] = Set(columns)
       }
     }
-    try #require(expected.count == 34)
+    try #require(expected.count == 38)
     // Sessions end with a restore, as operators' tokens do.
     expected["sessions"] = nil
     #expect(Set(BackupTable.all.map(\.name)) == Set(expected.keys))

@@ -442,6 +442,15 @@ def test_each_change_that_an_operator_makes_keeps_its_reason(service, visitor, f
         assert status == 303 and state in visitor.get(headers["Location"]).text
     details = [one["detail"] for one in service.json("list", "changes", "--limit", "3")["items"]]
     assert details == ["to raise-generation", "to unblock", "to block"]
+    user = {"user": "alice", "reason": "to lock"}
+    status, headers, _ = visitor.send(f"{ROOT}/devices/{device}/lock-user", until="2090-01-02T03:04", **user)
+    assert status == 303 and f"{ROOT}/user-orders?device={device}" in visitor.get(headers["Location"]).links
+    assert "2090-01-02 03:04 UTC" in visitor.get(f"{ROOT}/user-orders?device={device}").text
+    least = {"device": device, "app": "holdfast", "version": "0.0.0", "reason": "to raise"}
+    status, headers, _ = visitor.send(f"{ROOT}/minimum-versions/new", **least)
+    assert status == 303 and "0.0.0" in visitor.get(headers["Location"]).text
+    status, _, page = visitor.send(f"{ROOT}/minimum-versions/new", **{**least, "version": "9.0.0"})
+    assert status == 409 and "No approved executable" in page.text
     status, headers, _ = visitor.send(f"{ROOT}/keys/new", active="2030-01-02T03:04", reason="x")
     assert status == 303 and "2030-01-02 03:04 UTC" in visitor.get(headers["Location"]).text
     text = visitor.get(f"{ROOT}/policy/edit").all("textarea", name="policy")[0]["text"]

@@ -11,9 +11,7 @@ import pytest
 from holdfast_peer.command_line import stop
 from test_service import Instance, new_database, new_service
 from test_service import server as server  # noqa: PLC0414
-from test_service_bulletins import OK, UNAVAILABLE, Stranger, enroll
-
-WAIVED = ("/bin/sh", "-c", 'exec "$@" --receipts-without-standby', "sh")
+from test_service_bulletins import OK, UNAVAILABLE, WAIVED, Stranger, enroll
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

@@ -12,11 +12,12 @@ from test_service import Instance, Service
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.yaml"
 
-# The schemas do not say that base64 holds JSON, that a version needs an app and a manifest its signature, or which names of
-# findings there are: these operations refuse some bodies that have the right form. All other checks apply to them.
+# The schemas do not say that base64 holds JSON, that a version needs an app and a manifest its signature, which names of
+# findings there are, or that a minimum version is for a device or a group: these operations refuse some bodies that have the
+# right form. All other checks apply to them.
 NOT_ONLY_FORM = """
 [[operations]]
-include-operation-id = ["setSettings", "removeSettings", "setPostureRules", "setPolicy", "approveImage"]
+include-operation-id = ["setSettings", "removeSettings", "setPostureRules", "setPolicy", "approveImage", "raiseMinimumVersion"]
 checks.positive_data_acceptance.enabled = false
 """
 

@@ -21,16 +21,37 @@ public struct BulletinContents: Sendable, Equatable {
   /// Creates empty contents.
   public init() {}
 
+  /// The most apps of which one bulletin names the least version.
+  package static let versionLimit = 16
+  /// The most users that one bulletin names.
+  package static let userLimit = 32
+
   /// The most bytes of claims that fit into a bulletin, also into a sealed one.
   private static var claimsLimit: Int { 2800 }
+  /// The most bytes of claims that fit into a bulletin that is not sealed.
+  private static var unsealedClaimsLimit: Int { 2900 }
   /// The most revoked tokens in one of several parts: they have up to 27 bytes each.
   private static var partLimit: Int { 100 }
 
+  /// Whether one bulletin can say all this. It is sealed if it names users.
+  package var fitsOneBulletin: Bool {
+    guard revoked.count <= BulletinClaims.revokedLimit, minimumVersions.count <= Self.versionLimit,
+      users.count <= Self.userLimit
+    else { return false }
+    return claims(Self.longestStamp).count <= (users.isEmpty ? Self.unsealedClaimsLimit : Self.claimsLimit)
+  }
+
+  /// A stamp that takes as many bytes as any.
+  private static var longestStamp: BulletinStamp {
+    BulletinStamp(
+      number: maximumInteger, predecessor: maximumInteger, issuedAt: maximumInteger, audience: AudienceID())
+  }
+
   /// Returns the contents in parts, of which those with revoked tokens fit into one bulletin each. There is at least one.
   func parts() -> [BulletinContents] {
-    let longest = BulletinStamp(
-      number: maximumInteger, predecessor: maximumInteger, issuedAt: maximumInteger, audience: AudienceID())
-    guard revoked.count > BulletinClaims.revokedLimit || claims(longest).count > Self.claimsLimit else { return [self] }
+    guard revoked.count > BulletinClaims.revokedLimit || claims(Self.longestStamp).count > Self.claimsLimit else {
+      return [self]
+    }
     var rest = revoked.sorted { $0.key.bytes.precedes($1.key.bytes) }[...]
     var parts: [BulletinContents] = []
     while !rest.isEmpty {

@@ -54,6 +54,12 @@ package enum AdministrationFault: Error, Equatable, Sendable {
     case unsignedDevice
     /// The name belongs to apps that run with the development key.
     case reservedSubject
+    /// The app has a higher minimum version already, which devices keep.
+    case lowerVersion
+    /// No approved executable of the app has this version or a later one.
+    case unapprovedVersion
+    /// The time is over.
+    case pastTime
   }
 }
 

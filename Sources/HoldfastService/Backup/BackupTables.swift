@@ -28,7 +28,9 @@ package struct BackupTable: Sendable {
 
 extension BackupTable {
   /// All tables, each after those that it refers to.
-  package static let all: [BackupTable] = [
+  package static let all = registry + mail
+
+  private static let registry: [BackupTable] = [
     BackupTable(
       "settings", key: [0], start: [.text("")],
       page: """
@@ -308,86 +310,6 @@ extension BackupTable {
       insert: """
         INSERT INTO image_trees (digest, tree)
         VALUES ($1, $2)
-        """),
-    BackupTable(
-      "device_groups", since: 7, key: [0], start: [.bytes([])],
-      page: """
-        SELECT device, names, capacity FROM device_groups
-        WHERE device > $1 ORDER BY device LIMIT $2
-        """,
-      insert: """
-        INSERT INTO device_groups (device, names, capacity)
-        VALUES ($1, $2, $3)
-        """),
-    BackupTable(
-      "group_devices", since: 7, key: [0, 1], start: [.bytes([]), .integer(.min)],
-      page: """
-        SELECT device, position, audience FROM group_devices
-        WHERE (device, position) > ($1, $2) ORDER BY device, position LIMIT $3
-        """,
-      insert: """
-        INSERT INTO group_devices (device, position, audience)
-        VALUES ($1, $2, $3)
-        """),
-    BackupTable(
-      "bulletin_audiences", since: 7, key: [0], start: [.bytes([])],
-      page: """
-        SELECT audience, signed FROM bulletin_audiences
-        WHERE audience > $1 ORDER BY audience LIMIT $2
-        """,
-      insert: """
-        INSERT INTO bulletin_audiences (audience, signed)
-        VALUES ($1, $2)
-        """),
-    BackupTable(
-      "bulletins", since: 7, key: [0, 1], start: [.bytes([]), .integer(.min)],
-      page: """
-        SELECT audience, number, issuer, predecessor, issued, entries, generation, bytes FROM bulletins
-        WHERE (audience, number) > ($1, $2) ORDER BY audience, number LIMIT $3
-        """,
-      insert: """
-        INSERT INTO bulletins (audience, number, issuer, predecessor, issued, entries, generation, bytes)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-        """),
-    BackupTable(
-      "bulletin_entries", since: 7, key: [0, 1], start: [.bytes([]), .bytes([])],
-      page: """
-        SELECT audience, token, issuer, number, until FROM bulletin_entries
-        WHERE (audience, token) > ($1, $2) ORDER BY audience, token LIMIT $3
-        """,
-      insert: """
-        INSERT INTO bulletin_entries (audience, token, issuer, number, until)
-        VALUES ($1, $2, $3, $4, $5)
-        """),
-    BackupTable(
-      "audit_heads", since: 8, key: [0, 1], start: [.bytes([]), .integer(.min)],
-      page: """
-        SELECT device, sequence, head FROM audit_heads
-        WHERE (device, sequence) > ($1, $2) ORDER BY device, sequence LIMIT $3
-        """,
-      insert: """
-        INSERT INTO audit_heads (device, sequence, head)
-        VALUES ($1, $2, $3)
-        """),
-    BackupTable(
-      "audit_logs", since: 8, key: [0], start: [.bytes([])],
-      page: """
-        SELECT device, through, cut, count, acknowledged, forked, taken, known, refused, received FROM audit_logs
-        WHERE device > $1 ORDER BY device LIMIT $2
-        """,
-      insert: """
-        INSERT INTO audit_logs (device, through, cut, count, acknowledged, forked, taken, known, refused, received)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-        """),
-    BackupTable(
-      "first_revocations", since: 8, key: [0, 1], start: [.bytes([]), .bytes([])],
-      page: """
-        SELECT token, audience, number FROM first_revocations
-        WHERE (token, audience) > ($1, $2) ORDER BY token, audience LIMIT $3
-        """,
-      insert: """
-        INSERT INTO first_revocations (token, audience, number)
-        VALUES ($1, $2, $3)
         """),
   ]
 

@@ -11,7 +11,7 @@ import HoldfastStorage
 // - What is new goes to the end.
 // - Old bulletins are merged: the new one begins where the first of them began, and has the number of the last. A device with that
 //   number has the same as before.
-// - When most of what a chain says has expired, a complete set with higher numbers replaces it.
+// - When most of the revocations that a chain says have expired, a complete set with higher numbers replaces it.
 
 extension FleetSession {
   /// Signs what is new for an audience, and adds it to the chain.
@@ -21,7 +21,7 @@ extension FleetSession {
     if expired > max(live, BulletinChain.expiredLimit) {
       try replace(chain, adding: news)
     } else {
-      try append(news.revoked, generation: news.generation, to: chain, after: try lastNumber(of: chain))
+      try append(news.contents, to: chain, after: try lastNumber(of: chain))
       try mergeOld(of: chain)
     }
   }
@@ -44,50 +44,50 @@ extension FleetSession {
 
   /// Replaces a chain by a complete set of what still matters.
   private func replace(_ chain: BulletinChain, adding news: BulletinNews) throws(FleetFault) {
-    var revoked = news.revoked
+    var contents = news.contents
     for row in try rows(
       "SELECT token, until FROM bulletin_entries WHERE audience = $1 AND issuer = $2 AND until > $3",
       values: chain.key + [.unsigned(now)])
     {
-      revoked.append(try ListedToken(row, in: self))
+      contents.revoked.append(try ListedToken(row, in: self))
+    }
+    contents.versions = try minimumVersions(of: chain.audience.id)
+    if case .device(let device) = chain.audience.kind {
+      contents.users.merge(try saidOrders(for: device, chain.key)) { newer, _ in newer }
     }
     let said = try rows(
       "SELECT max(generation) FROM bulletins WHERE audience = $1 AND issuer = $2", values: chain.key)
     let before = try said.first.map { (row) throws(FleetFault) in
       try decoding { () throws(SQLFault) in try row.optionalUnsigned(0) }
     }
+    contents.generation = contents.generation ?? before ?? nil
     let last = try lastNumber(of: chain)
     _ = try rows("DELETE FROM bulletins WHERE audience = $1 AND issuer = $2", values: chain.key)
     _ = try rows("DELETE FROM bulletin_entries WHERE audience = $1 AND issuer = $2", values: chain.key)
-    try append(revoked, generation: news.generation ?? before ?? nil, to: chain, after: 0, above: last)
+    try forgetNames(of: chain, through: last)
+    try append(contents, to: chain, after: 0, above: last)
   }
 
-  /// Signs bulletins of at most 120 revoked tokens each, and adds them to a chain.
+  /// Signs bulletins that say some contents, and adds them to a chain.
   ///
   /// - Parameters:
   ///   - predecessor: The number of the bulletin before them; 0 if they need none.
   ///   - least: A number that theirs exceed.
   private func append(
-    _ revoked: [ListedToken], generation: UInt64?, to chain: BulletinChain, after predecessor: UInt64,
-    above least: UInt64 = 0
+    _ contents: ChainContents, to chain: BulletinChain, after predecessor: UInt64, above least: UInt64 = 0
   ) throws(FleetFault) {
-    var rest = revoked.sorted { $0.id.bytes.precedes($1.id.bytes) }[...]
     var predecessor = predecessor
     // Numbers are those of the audience, so that keys do not share one.
     let used = try number(
       "SELECT coalesce(max(number), 0) FROM bulletins WHERE audience = $1", chain.audience.key)
     var last = max(used, least)
-    repeat {
-      var part = ChainPart()
-      part.revoked = Array(rest.prefix(BulletinClaims.revokedLimit))
-      rest = rest.dropFirst(part.revoked.count)
-      if rest.isEmpty { part.generation = generation }
-      part.stamp = BulletinStamp(
+    for contents in contents.parts() {
+      let stamp = BulletinStamp(
         after: last, isComplete: true, milliseconds: now * 1000, audience: chain.audience.id
       ).following(predecessor)
-      try insert(part, into: chain)
-      (predecessor, last) = (part.stamp.number, part.stamp.number)
-      for token in part.revoked {
+      try insert(ChainPart(stamp: stamp, contents: contents), into: chain)
+      (predecessor, last) = (stamp.number, stamp.number)
+      for token in contents.revoked {
         try send(
           "INSERT INTO bulletin_entries (audience, token, issuer, number, until) VALUES ($1, $2, $3, $4, $5)",
           chain.key[0], .copying(token.id.bytes), chain.key[1], .unsigned(last), .unsigned(token.until))
@@ -96,19 +96,45 @@ extension FleetSession {
           INSERT INTO first_revocations (token, audience, number) VALUES ($1, $2, $3) ON CONFLICT (token, audience) DO NOTHING
           """, .copying(token.id.bytes), chain.key[0], .unsigned(last))
       }
-    } while !rest.isEmpty
+    }
   }
 
-  /// Signs a bulletin, and records it.
+  /// Signs a bulletin, and records it with the apps and the users that it names.
   private func insert(_ part: ChainPart, into chain: BulletinChain) throws(FleetFault) {
+    let contents = part.contents
+    var device: P256Point?
+    if !contents.users.isEmpty, case .device(let id) = chain.audience.kind { device = try devicePoint(id) }
+    let stamp = part.stamp
     try run(
       """
       INSERT INTO bulletins (audience, number, issuer, predecessor, issued, entries, generation, bytes)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
       """,
-      chain.key[0], .unsigned(part.stamp.number), chain.key[1], .unsigned(part.stamp.predecessor),
-      .unsigned(part.stamp.issuedAt), .unsigned(UInt64(part.revoked.count)), .optional(part.generation),
-      .bytes(try part.signed(by: chain.issuer)))
+      chain.key[0], .unsigned(stamp.number), chain.key[1], .unsigned(stamp.predecessor), .unsigned(stamp.issuedAt),
+      .unsigned(UInt64(contents.revoked.count)), .optional(contents.generation),
+      .bytes(try part.signed(by: chain.issuer, sealedTo: device)))
+    for (subject, version) in contents.versions {
+      try send(
+        """
+        INSERT INTO bulletin_versions (audience, issuer, number, subject, major, minor, patch)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """, chain.key[0], chain.key[1], .unsigned(stamp.number), .text(subject.description),
+        .unsigned(version.major), .unsigned(version.minor), .unsigned(version.patch))
+    }
+    for (user, order) in contents.users {
+      try send(
+        """
+        INSERT INTO bulletin_users (audience, issuer, number, username, until, ordered) VALUES ($1, $2, $3, $4, $5, $6)
+        """, chain.key[0], chain.key[1], .unsigned(stamp.number), .text(user.description), .optional(order.until),
+        .unsigned(order.ordered))
+    }
+  }
+
+  /// Deletes the records of the apps and the users that the bulletins of a chain up to a number name.
+  private func forgetNames(of chain: BulletinChain, through last: UInt64) throws(FleetFault) {
+    let range = chain.key + [.unsigned(last)]
+    _ = try rows("DELETE FROM bulletin_versions WHERE audience = $1 AND issuer = $2 AND number <= $3", values: range)
+    _ = try rows("DELETE FROM bulletin_users WHERE audience = $1 AND issuer = $2 AND number <= $3", values: range)
   }
 
   /// Merges the bulletins of a chain before its newest ones, if about half as many could say the same.
@@ -118,25 +144,23 @@ extension FleetSession {
       "SELECT number, issued, generation FROM bulletins WHERE audience = $1 AND issuer = $2 ORDER BY number",
       values: chain.key
     ).dropLast(BulletinChain.newestCount)
-    let needed = Int(live + expired) / BulletinClaims.revokedLimit + 1
+    let users = try number(
+      "SELECT count(*) FROM bulletin_users WHERE audience = $1 AND issuer = $2", chain.key[0], chain.key[1])
+    let needed = Int(live + expired) / BulletinClaims.revokedLimit + Int(users) / BulletinContents.userLimit + 1
     guard old.count >= BulletinChain.newestCount, old.count >= 2 * needed else { return }
-    var entries: [UInt64: [ListedToken]] = [:]
-    for row in try rows(
-      "SELECT token, until, number FROM bulletin_entries WHERE audience = $1 AND issuer = $2", values: chain.key)
-    {
-      let number = try decoding { () throws(SQLFault) in try row.unsigned(2) }
-      entries[number, default: []].append(try ListedToken(row, in: self))
-    }
+    let contents = try contents(of: chain)
     var parts: [ChainPart] = []
     for row in old {
       let (number, issued, generation) = try decoding { () throws(SQLFault) in
         (try row.unsigned(0), try row.unsigned(1), try row.optionalUnsigned(2))
       }
-      let next = ChainPart(
+      var next = ChainPart(
         stamp: BulletinStamp(number: number, predecessor: 0, issuedAt: issued, audience: chain.audience.id),
-        revoked: entries[number] ?? [], generation: generation)
-      if let merged = parts.last?.merged(with: next) {
-        parts[parts.count - 1] = merged
+        contents: contents[number] ?? ChainContents())
+      next.contents.generation = generation
+      if let merged = parts.last?.contents.merged(with: next.contents, at: issued) {
+        next.contents = merged
+        parts[parts.count - 1] = next
       } else {
         parts.append(next)
       }
@@ -144,11 +168,40 @@ extension FleetSession {
     try replaceOld(of: chain, by: parts)
   }
 
+  /// Returns what the bulletins of a chain say, by their numbers, apart from the generation.
+  private func contents(of chain: BulletinChain) throws(FleetFault) -> [UInt64: ChainContents] {
+    var contents: [UInt64: ChainContents] = [:]
+    for row in try rows(
+      "SELECT token, until, number FROM bulletin_entries WHERE audience = $1 AND issuer = $2", values: chain.key)
+    {
+      let number = try decoding { () throws(SQLFault) in try row.unsigned(2) }
+      contents[number, default: ChainContents()].revoked.append(try ListedToken(row, in: self))
+    }
+    for row in try rows(
+      "SELECT subject, major, minor, patch, number FROM bulletin_versions WHERE audience = $1 AND issuer = $2",
+      values: chain.key)
+    {
+      let number = try decoding { () throws(SQLFault) in try row.unsigned(4) }
+      let least = try NamedVersion(row, in: self)
+      contents[number, default: ChainContents()].versions[least.subject] = least.version
+    }
+    for row in try rows(
+      "SELECT username, until, ordered, number FROM bulletin_users WHERE audience = $1 AND issuer = $2",
+      values: chain.key)
+    {
+      let number = try decoding { () throws(SQLFault) in try row.unsigned(3) }
+      let (user, order) = try userOrder(row)
+      contents[number, default: ChainContents()].users[user] = order
+    }
+    return contents
+  }
+
   private func replaceOld(of chain: BulletinChain, by parts: [ChainPart]) throws(FleetFault) {
     guard let last = parts.last?.stamp.number else { return }
     _ = try rows(
       "DELETE FROM bulletins WHERE audience = $1 AND issuer = $2 AND number <= $3",
       values: chain.key + [.unsigned(last)])
+    try forgetNames(of: chain, through: last)
     var predecessor: UInt64 = 0
     for part in parts {
       var part = part
@@ -186,30 +239,21 @@ private struct BulletinChain {
 
 /// A bulletin of a chain before it is signed.
 private struct ChainPart {
-  var stamp = BulletinStamp(number: 0, predecessor: 0, issuedAt: 0, audience: AudienceID())
-  var revoked: [ListedToken] = []
-  var generation: UInt64?
-
-  /// Returns a bulletin with the number and the time of the next one that says what both say; nil if it is too much for one.
-  func merged(with next: ChainPart) -> ChainPart? {
-    var merged = next
-    // The time of the next one excludes what has expired by then.
-    merged.revoked += revoked.filter { $0.until > next.stamp.issuedAt }
-    merged.generation = [generation, next.generation].compactMap(\.self).max()
-    return merged.revoked.count <= BulletinClaims.revokedLimit ? merged : nil
-  }
+  var stamp: BulletinStamp
+  var contents: ChainContents
 
   /// Signs the bulletin.
-  func signed(by issuer: FleetKeys.Issuer) throws(FleetFault) -> [UInt8] {
-    var contents = BulletinContents()
-    contents.generation = generation
-    for token in revoked { contents.revoked[token.id] = token.until }
+  ///
+  /// - Parameters:
+  ///   - issuer: The key.
+  ///   - device: The key of the device to which it is sealed; nil if anyone may read it.
+  func signed(by issuer: FleetKeys.Issuer, sealedTo device: P256Point?) throws(FleetFault) -> [UInt8] {
     var (key, random) = (issuer.key, SystemRandom())
     do throws(CryptographyFailure) {
       let writer = try BulletinWriter(of: issuer.key.publicPoint)
-      do throws(BulletinFault) { return try writer.write(contents, stamp, key: &key, random: &random) } catch {
-        throw CryptographyFailure()
-      }
+      do throws(BulletinFault) {
+        return try writer.write(contents.bulletin, stamp, sealedTo: device, key: &key, random: &random)
+      } catch { throw CryptographyFailure() }
     } catch { throw .cryptography }
   }
 }

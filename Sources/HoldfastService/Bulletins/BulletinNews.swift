@@ -7,46 +7,33 @@ import HoldfastStorage
 /// The changes for an audience since the last bulletin by one key. A bulletin affects only tokens under its own key.
 struct BulletinNews {
   let issuer: FleetKeys.Issuer
-  /// The revoked tokens, in any order.
-  var revoked: [ListedToken] = []
-  /// The generation of the device, if it rose.
-  var generation: UInt64?
-
-  /// Whether nothing changed.
-  var isEmpty: Bool { revoked.isEmpty && generation == nil }
-}
-
-/// A revoked token as a bulletin names it.
-struct ListedToken {
-  let id: TokenID
-  /// The time at which the token expires, in Unix seconds.
-  let until: UInt64
-
-  /// Reads the columns id and expiry.
-  init(_ row: SQLRow, in session: FleetSession) throws(FleetFault) {
-    let (bytes, until) = try session.decoding { () throws(SQLFault) in (try row.bytes(0), try row.unsigned(1)) }
-    guard let id = TokenID(bytes.span) else { throw .corrupt }
-    (self.id, self.until) = (id, until)
-  }
+  /// What the bulletins have to say in addition to those before.
+  var contents = ChainContents()
 }
 
 extension FleetSession {
   /// Returns what changed for an audience, for each key for which something did.
   ///
   /// A token is revoked in the bulletins of its device's first group, or in the device's own if it has no group; but not if the
-  /// generation of the device excludes it.
+  /// generation of the device excludes it. Minimum versions are in those of their own audience. Users do not belong to a key, so that
+  /// only the key that signs now names them.
   func news(for audience: BulletinAudience, of keys: FleetKeys) throws(FleetFault) -> [BulletinNews] {
     var all: [BulletinNews] = []
+    let versions = try minimumVersions(of: audience.id)
+    let present = keys.issuer(at: now)?.id
     for issuer in keys.issuers where issuer.active <= now {
       var news = BulletinNews(issuer: issuer)
+      let isPresent = issuer.id == present
       let values = [audience.key, .copying(issuer.id.bytes), .unsigned(now)]
       switch audience.kind {
       case .device(let device):
-        news.revoked = try revoked(Self.newOfDevice, values)
-        news.generation = try newGeneration(of: device, values, isPresent: issuer.id == keys.issuer(at: now)?.id)
-      case .group: news.revoked = try revoked(Self.newOfGroup, values)
+        news.contents.revoked = try revoked(Self.newOfDevice, values)
+        news.contents.generation = try newGeneration(of: device, values, isPresent: isPresent)
+        if isPresent { news.contents.users = try newOrders(for: device, Array(values.prefix(2))) }
+      case .group: news.contents.revoked = try revoked(Self.newOfGroup, values)
       }
-      if !news.isEmpty { all.append(news) }
+      news.contents.versions = try unsaid(versions, for: audience, values, isPresent: isPresent)
+      if !news.contents.isEmpty { all.append(news) }
     }
     return all
   }
@@ -88,4 +75,37 @@ extension FleetSession {
       values: values + [.unsigned(generation)])
     return excluded.isEmpty ? nil : generation
   }
+
+  /// Returns the minimum versions that the key's bulletins do not say yet.
+  ///
+  /// - Parameter isPresent: Whether the key signs now. Bulletins of another one say only what concerns tokens that have not expired.
+  private func unsaid(
+    _ versions: [BoundedText<64>: AppVersion], for audience: BulletinAudience, _ values: [Value], isPresent: Bool
+  ) throws(FleetFault) -> [BoundedText<64>: AppVersion] {
+    guard !versions.isEmpty else { return [:] }
+    var unsaid = versions
+    for row in try rows(
+      "SELECT subject, major, minor, patch FROM bulletin_versions WHERE audience = $1 AND issuer = $2",
+      values: Array(values.prefix(2)))
+    {
+      let said = try NamedVersion(row, in: self)
+      if let version = unsaid[said.subject], version <= said.version { unsaid[said.subject] = nil }
+    }
+    guard !isPresent, !unsaid.isEmpty else { return unsaid }
+    let isDevice = if case .device = audience.kind { true } else { false }
+    var subjects: Set<String> = []
+    for row in try isDevice ? rows(Self.subjectsOfDevice, values: values) : rows(Self.subjectsOfGroup, values: values) {
+      subjects.insert(try decoding { () throws(SQLFault) in try row.text(0) })
+    }
+    return unsaid.filter { subjects.contains($0.key.description) }
+  }
+
+  private static let subjectsOfDevice: StaticString = """
+    SELECT DISTINCT subject FROM tokens WHERE device = $1 AND signer = $2 AND expires > $3
+    """
+
+  private static let subjectsOfGroup: StaticString = """
+    SELECT DISTINCT t.subject FROM group_devices g JOIN tokens t ON t.device = g.device
+    WHERE g.audience = $1 AND t.signer = $2 AND t.expires > $3
+    """
 }

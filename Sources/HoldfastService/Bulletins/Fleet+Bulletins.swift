@@ -50,11 +50,7 @@ extension Fleet {
 
   /// Signs what is new, and records it before anyone gets it. The row of the audience lets only one process do it at a time.
   private func signNews(for audience: BulletinAudience, in session: FleetSession) throws(FleetFault) {
-    try session.run(
-      "INSERT INTO bulletin_audiences (audience, signed) VALUES ($1, 0) ON CONFLICT (audience) DO NOTHING", audience.key
-    )
-    let row = try session.row("SELECT signed FROM bulletin_audiences WHERE audience = $1 FOR UPDATE", audience.key)
-    guard try session.mayFollow(row) else { return }
+    guard try session.mayFollow(try session.lockAudience(audience.key)) else { return }
     if case .device(let device) = audience.kind, try session.exceedsCapacity(of: device) {
       try session.raiseGeneration(ofFull: device)
     }
@@ -98,6 +94,14 @@ extension FleetSession {
     let bytes = try decoding { () throws(SQLFault) in try row.bytes(column) }
     guard let id = AudienceID(bytes.span) else { throw .corrupt }
     return id
+  }
+
+  /// Lets others that would sign for an audience, or change its minimum versions, wait until the transaction ends. Returns the column
+  /// `signed`.
+  func lockAudience(_ audience: Value) throws(FleetFault) -> SQLRow? {
+    try run(
+      "INSERT INTO bulletin_audiences (audience, signed) VALUES ($1, 0) ON CONFLICT (audience) DO NOTHING", audience)
+    return try row("SELECT signed FROM bulletin_audiences WHERE audience = $1 FOR UPDATE", audience)
   }
 
   /// Returns whether a minute has passed since the last bulletin.

@@ -70,13 +70,19 @@ extension Fleet {
 /// The statements that list bulletins: `$1` and `$2` are number and audience of the one before, `$3` is the number of rows.
 enum BulletinListing {
   static let all: StaticString = """
-    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer FROM bulletins b
+    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
+      (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+    FROM bulletins b
     WHERE b.number < $1 OR (b.number = $1 AND b.audience > $2) ORDER BY b.number DESC, b.audience LIMIT $3
     """
 
   /// Those for the device `$4` and its groups.
   static let ofDevice: StaticString = """
-    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer FROM bulletins b
+    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
+      (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+    FROM bulletins b
     WHERE (b.number < $1 OR (b.number = $1 AND b.audience > $2))
       AND (b.audience = $4 OR b.audience IN (SELECT audience FROM group_devices WHERE device = $4))
     ORDER BY b.number DESC, b.audience LIMIT $3
@@ -84,7 +90,10 @@ enum BulletinListing {
 
   /// Those that revoke a token of the prover `$4`.
   static let ofProver: StaticString = """
-    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer FROM bulletins b
+    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
+      (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+    FROM bulletins b
     WHERE (b.number < $1 OR (b.number = $1 AND b.audience > $2)) AND EXISTS (
       SELECT 1 FROM tokens t JOIN bulletin_entries e ON e.token = t.id
       WHERE t.prover = $4 AND e.audience = b.audience AND e.number = b.number)
@@ -93,7 +102,10 @@ enum BulletinListing {
 
   /// Those that revoke the token `$4`.
   static let ofToken: StaticString = """
-    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer FROM bulletins b
+    SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
+      (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+    FROM bulletins b
     WHERE (b.number < $1 OR (b.number = $1 AND b.audience > $2)) AND EXISTS (
       SELECT 1 FROM bulletin_entries e WHERE e.token = $4 AND e.audience = b.audience AND e.number = b.number)
     ORDER BY b.number DESC, b.audience LIMIT $3
@@ -120,6 +132,7 @@ extension FleetSession {
         ("for", .string(name)), ("issued", .integer(try row.unsigned(2))),
         ("predecessor", .integer(try row.unsigned(3))), ("revocations", .integer(try row.unsigned(4))),
         ("generation", try row.optionalUnsigned(5).map { .integer($0) } ?? .null),
+        ("minimum_versions", .integer(try row.unsigned(7))), ("users", .integer(try row.unsigned(8))),
         ("signer", .string(hexadecimal(issuer.span))),
       ])
     }

@@ -130,5 +130,19 @@ package enum FleetSchema {
     CREATE INDEX changes_by_object ON changes (object, number);
     CREATE INDEX revoked_tokens ON tokens (id) WHERE revoked IS NOT NULL;
     """,
+    """
+    CREATE TABLE minimum_versions (
+      audience BLOB NOT NULL, subject TEXT NOT NULL, major INTEGER NOT NULL, minor INTEGER NOT NULL, patch INTEGER NOT NULL,
+      raised INTEGER NOT NULL, PRIMARY KEY (audience, subject));
+    CREATE TABLE user_orders (
+      device BLOB NOT NULL REFERENCES devices (id), username TEXT NOT NULL, until INTEGER, ordered INTEGER NOT NULL,
+      PRIMARY KEY (device, username));
+    CREATE TABLE bulletin_versions (
+      audience BLOB NOT NULL, issuer BLOB NOT NULL, number INTEGER NOT NULL, subject TEXT NOT NULL, major INTEGER NOT NULL,
+      minor INTEGER NOT NULL, patch INTEGER NOT NULL, PRIMARY KEY (audience, issuer, number, subject));
+    CREATE TABLE bulletin_users (
+      audience BLOB NOT NULL, issuer BLOB NOT NULL, number INTEGER NOT NULL, username TEXT NOT NULL, until INTEGER,
+      ordered INTEGER NOT NULL, PRIMARY KEY (audience, issuer, number, username));
+    """,
   ]
 }

@@ -111,9 +111,11 @@ struct CellMaker: Sendable {
     return address(key, in: action.prefix { $0 != "." } + "s")
   }
 
-  /// The version of an image, whose numbers are separate members.
+  /// The version in three numbers, which are separate members of an image.
   private static func version(_ record: JSONValue) -> String? {
-    let numbers = ["major", "minor", "patch"].compactMap { record[$0]?.number }
+    let numbers =
+      record["version"]?.elements?.compactMap(\.number)
+      ?? ["major", "minor", "patch"].compactMap { record[$0]?.number }
     return numbers.count == 3 ? numbers.map { String($0) }.joined(separator: ".") : nil
   }
 

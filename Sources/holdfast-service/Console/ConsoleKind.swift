@@ -40,7 +40,9 @@ struct ConsoleKind: Sendable {
       related: [
         ("Tokens for this device", "tokens", "device"), ("Timeline", "timeline", "device"),
         ("Audit log", "audits", "device"),
-        ("Bulletins for this device", "bulletins", "device"),
+        ("Bulletins for this device", "bulletins", "device"), ("Minimum versions", "minimum-versions", "device"),
+        ("Users to lock or remove", "user-orders", "device"),
+        ("Raise a minimum version", "minimum-versions/new", "device"),
         ("Invite to this device", "invitations/new", "device"),
       ]),
     ConsoleKind(
@@ -66,7 +68,12 @@ struct ConsoleKind: Sendable {
       ["device", "entries", "complete_through", "missing", "acknowledged", "forked", "pages_refused", "last_page"]),
     ConsoleKind(
       "bulletins", "Bulletins", "Bulletin",
-      ["number", "for", "issued", "revocations", "generation", "predecessor", "signer"]),
+      ["number", "for", "issued", "revocations", "generation", "minimum_versions", "users", "predecessor", "signer"]),
+    ConsoleKind(
+      "minimum-versions", "Minimum versions", "Minimum version", ["for", "app", "version", "raised", "bulletin"]),
+    ConsoleKind(
+      "user-orders", "Users to lock or remove", "User to lock or remove",
+      ["device", "user", "action", "until", "ordered", "bulletin"], unlinked: ["user"]),
     ConsoleKind("deliveries", "Who knows what", "Delivery", ["device", "newest", "taken", "heard"]),
     ConsoleKind(
       "reach", "Revocations on their way", "Revocation",
@@ -182,7 +189,7 @@ extension AdministrationOperation {
 
   /// Whether a mistake would do harm: the page asks for a reason in red.
   var isDestructive: Bool {
-    ["revoke", "refuse", "block", "withdraw", "remove", "raise"].contains { name.hasPrefix($0) }
+    ["revoke", "refuse", "block", "withdraw", "remove", "raise", "lock"].contains { name.hasPrefix($0) }
   }
 
   /// The operation that shows one record of a kind.

@@ -80,7 +80,7 @@ extension ConsoleRoutes {
         && (RecordState.states(of: action)?.contains(state?.word ?? "") ?? true)
     }
     let related = kind.related.filter { target in
-      let form = target.path.hasSuffix("/new") ? AdministrationOperation.all.first { $0.name == "invite" } : nil
+      let form = AdministrationOperation.all.first { $0.consolePath == "\(Self.root)/\(target.path)" }
       return form.map { visit.caller.scopes.contains($0.scope) } ?? true
     }
     return render(

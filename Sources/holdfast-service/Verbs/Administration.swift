@@ -11,7 +11,8 @@ import HoldfastService
 enum RecordKind: String, ExpressibleByArgument, CaseIterable {
   case devices, images, provers, users, tokens, invitations, requests, refusals, audits, keys, operators, domains, pins,
     strings,
-    codes, changes, bulletins, deliveries, reach, timeline, auditLogs = "audit-logs"
+    codes, changes, bulletins, deliveries, reach, timeline, auditLogs = "audit-logs", minimumVersions =
+    "minimum-versions", userOrders = "user-orders"
 
   /// The operation's name after `list`.
   var plural: String { rawValue.split(separator: "-").map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined() }
@@ -26,7 +27,8 @@ struct List: AdministrationVerb {
   @Flag(help: "Print one JSON object.") var json = false
   @Option(help: "The end of the page before.") var after: String?
   @Option(help: "The number of records, at most 1000.") var limit: UInt64?
-  @Option(help: "Only tokens, audit entries or bulletins of this device, or the device of a timeline.")
+  @Option(
+    help: "Only tokens, audit entries, bulletins, versions or orders for this device, or the device of a timeline.")
   var device: String?
   @Option(help: "Only tokens of this prover, revoked ones for reach, or bulletins that revoke one of them.")
   var prover: String?
@@ -44,21 +46,12 @@ struct List: AdministrationVerb {
     let options = [
       ("after", after), ("limit", limit.map { String($0) }), ("device", device), ("prover", prover), ("user", user),
       ("token", token), ("silent_days", silentDays.map { String($0) }),
-      ("event", event), ("status", status), ("code", code), ("since", try time(since, of: "--since")),
-      ("until", try time(until, of: "--until")),
+      ("event", event), ("status", status), ("code", code),
+      ("since", try unixSeconds(since, of: "--since").map { String($0) }),
+      ("until", try unixSeconds(until, of: "--until").map { String($0) }),
     ]
     return OperationCall(
       name: "list" + kind.plural, query: options.compactMap { name, value in value.map { (name, $0) } })
-  }
-
-  /// The Unix seconds of a time.
-  private func time(_ text: String?, of option: String) throws(ServiceFailure) -> String? {
-    guard let text else { return nil }
-    if let time = Timestamp(parsing: text) { return String(time.unixSeconds) }
-    guard let seconds = UInt64(text), seconds <= maximumInteger else {
-      throw ServiceFailure(.usage, "\(option) must be a time such as 2026-11-22T18:00:00Z, or Unix seconds")
-    }
-    return String(seconds)
   }
 }
 
@@ -147,13 +140,12 @@ struct ApproveImage: AdministrationVerb {
         .malformed, "\(image) is an interpreter (\(interpreter)), so its evidence does not show which program it runs",
         hint: "leave out --proof-keys: interpreters can be approved only with the default key")
     }
-    let numbers = version.split(separator: ".", omittingEmptySubsequences: false).compactMap { UInt64($0) }
-    guard numbers.count == 3 else { throw ServiceFailure(.usage, "--version must be three numbers, such as 1.4.2") }
     return OperationCall(
       name: "approveImage",
       body: [
         ("digest", .string(hexadecimal(digests.flat))), ("tree_digest", .string(hexadecimal(digests.tree))),
-        ("subject", .string(subject)), ("version", .array(numbers.map { .integer($0) })), ("root", .string(try root())),
+        ("subject", .string(subject)), ("version", try versionNumbers(version, of: "--version")),
+        ("root", .string(try root())),
       ] + (try signedManifest()))
   }
 

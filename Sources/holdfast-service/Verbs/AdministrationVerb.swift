@@ -1,4 +1,5 @@
 #if Service
+import HoldfastCore
 import HoldfastFormats
 import HoldfastService
 
@@ -45,6 +46,34 @@ extension AdministrationVerb {
   }
 }
 
+extension Fleet {
+  /// Returns the id of the device that a person names by its id or its label, as 32 hexadecimal digits.
+  func device(named name: String) throws(ServiceFailure) -> String {
+    do throws(AdministrationFault) { return try deviceID(named: name) } catch {
+      throw error == .notFound
+        ? ServiceFailure(.malformed, "no device, or more than one, has the id or label \(name)", hint: "list devices")
+        : ServiceFailure(error)
+    }
+  }
+}
+
+/// Reads a version, three numbers with points between them.
+func versionNumbers(_ text: String, of option: String) throws(ServiceFailure) -> JSONValue {
+  let numbers = text.split(separator: ".", omittingEmptySubsequences: false).compactMap { UInt64($0) }
+  guard numbers.count == 3 else { throw ServiceFailure(.usage, "\(option) must be three numbers, such as 1.4.2") }
+  return .array(numbers.map { .integer($0) })
+}
+
+/// Reads a time; nil if there is none.
+func unixSeconds(_ text: String?, of option: String) throws(ServiceFailure) -> UInt64? {
+  guard let text else { return nil }
+  if let time = Timestamp(parsing: text) { return time.unixSeconds }
+  guard let seconds = UInt64(text), seconds <= maximumInteger else {
+    throw ServiceFailure(.usage, "\(option) must be a time such as 2026-11-22T18:00:00Z, or Unix seconds")
+  }
+  return seconds
+}
+
 /// A result for people: a table of records, or the members of one record.
 struct Table {
   private let value: JSONValue
@@ -71,7 +100,7 @@ struct Table {
   /// The members that are times, in Unix seconds.
   private static let times: Set<String> = [
     "added", "blocked", "withdrawn", "first_seen", "last_seen", "revoked", "issued", "expires", "created", "used",
-    "decided", "time", "active", "retired", "day", "changed", "stated",
+    "decided", "time", "active", "retired", "day", "changed", "stated", "raised", "ordered", "until",
   ]
 
   private static func text(_ value: JSONValue, name: String) -> String {
@@ -79,6 +108,7 @@ struct Table {
     case .null: "-"
     case .string(let text): text
     case .integer(let number) where times.contains(name) && number < 1 << 40: Timestamp(unixSeconds: number).description
+    case .array(let numbers) where name == "version": numbers.map { text($0, name: "") }.joined(separator: ".")
     case .array(let elements): elements.map { text($0, name: "") }.joined(separator: ",")
     default: String(decoding: value.compact(), as: UTF8.self)
     }

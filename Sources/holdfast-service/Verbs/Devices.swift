@@ -86,6 +86,70 @@ func base64(ofSignature file: String) throws(ServiceFailure) -> String {
   } catch { throw ServiceFailure(error, hint: nil) }
 }
 
+struct ChangeDeviceUser: AdministrationVerb {
+  enum Change: String, ExpressibleByArgument, CaseIterable {
+    case lock, remove, forget
+
+    var operation: String { rawValue + "DeviceUser" }
+  }
+
+  static let configuration = CommandConfiguration(
+    commandName: "user", abstract: "Lock or remove a user of a device, or withdraw that.",
+    discussion: """
+      The next bulletin for the device says so, encrypted to it, and provers bring it there. It counts for a device that has such a user, \
+      and stays in later bulletins until forget withdraws it: withdraw it before the owner adds a user of the same name. A \
+      microcontroller refuses such a bulletin, and misses every later one for its own id.
+      """)
+
+  @Argument(help: "The change.") var change: Change
+  @Argument(help: "The device: its id or its label.") var device: String
+  @Argument(help: "The name of the user at the device, at most 32 bytes.") var user: String
+  @Option(help: "The time until which the user is locked, such as 2027-01-31T00:00:00Z; by default for ever.")
+  var until: String?
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    guard until == nil || change == .lock else { throw ServiceFailure(.usage, "only lock takes --until") }
+    var body: [(String, JSONValue)] = [("user", .string(user))]
+    if let until = try unixSeconds(until, of: "--until") { body.append(("until", .integer(until))) }
+    return OperationCall(name: change.operation, key: try fleet.device(named: device), body: body)
+  }
+}
+
+struct RaiseMinimumVersion: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "minimum-version", abstract: "Raise the minimum version of an app for a device or a group, for ever.",
+    discussion: """
+      The next bulletin for the device or the group says so. Devices that have it refuse tokens of older versions: provers need the new \
+      version and a new token. A minimum version only rises. Microcontrollers take none: the bulletin is too much for them, and they miss \
+      every later one for the same device or group, so choose one without microcontrollers.
+      """)
+
+  @Argument(help: "The name of the app, as its executables were approved.") var app: String
+  @Argument(help: "The least version that counts, three numbers.") var version: String
+  @Option(help: "The device: its id or its label.") var device: String?
+  @Option(help: "The group, in place of a device.") var group: String?
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    guard (device == nil) != (group == nil) else {
+      throw ServiceFailure(.usage, "a minimum version is for a device or for a group", hint: "give --device or --group")
+    }
+    var body: [(String, JSONValue)] = [
+      ("app", .string(app)), ("version", try versionNumbers(version, of: "the version")),
+    ]
+    if let device { body.append(("device", .string(try fleet.device(named: device)))) }
+    if let group { body.append(("group", .string(group))) }
+    return OperationCall(name: "raiseMinimumVersion", body: body)
+  }
+
+  func illustrate(_ result: JSONValue, _ configuration: ServiceConfiguration) throws(ServiceFailure) {
+    Output.note("microcontrollers take no minimum versions, and miss later bulletins for the same device or group")
+  }
+}
+
 struct ChangeDevice: AdministrationVerb {
   enum Change: String, ExpressibleByArgument, CaseIterable {
     case block, unblock

@@ -21,15 +21,12 @@ struct Invite: AdministrationVerb {
   @Flag(inversion: .prefixedNo, help: "Draw a QR code; by default on a terminal.") var qr: Bool?
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
-    let id: String
-    do throws(AdministrationFault) { id = try fleet.deviceID(named: device) } catch {
-      throw error == .notFound
-        ? ServiceFailure(.malformed, "no device, or more than one, has the id or label \(device)", hint: "list devices")
-        : ServiceFailure(error)
-    }
-    return OperationCall(
+    OperationCall(
       name: "invite",
-      body: [("device", .string(id)), ("valid_seconds", .integer(try seconds(validFor, of: "--valid-for")))]
+      body: [
+        ("device", .string(try fleet.device(named: device))),
+        ("valid_seconds", .integer(try seconds(validFor, of: "--valid-for"))),
+      ]
         + permission.members)
   }
 

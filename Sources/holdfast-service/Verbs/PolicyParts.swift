@@ -15,11 +15,7 @@ struct ScopeOptions: ParsableArguments {
   func members() throws(ServiceFailure) -> [(String, JSONValue)] {
     var members: [(String, JSONValue)] = []
     if let app { members.append(("app", .string(app))) }
-    if let version {
-      let numbers = version.split(separator: ".", omittingEmptySubsequences: false).compactMap { UInt64($0) }
-      guard numbers.count == 3 else { throw ServiceFailure(.usage, "--version must be three numbers, such as 1.4.2") }
-      members.append(("version", .array(numbers.map { .integer($0) })))
-    }
+    if let version { members.append(("version", try versionNumbers(version, of: "--version"))) }
     if let device { members.append(("device", .string(device))) }
     return members
   }

@@ -94,8 +94,10 @@ extension ServiceFailure {
     case .conflict(.tooMany):
       self.init(
         .refused,
-        "there are as many as there may be: 64 domains, 16 pins of a domain, 256 strings, 32 settings; nothing was changed"
-      )
+        """
+        there are as many as there may be: 64 domains, 16 pins of a domain, 256 strings, 32 settings, 16 minimum versions of a device or \
+        group, 256 users of a device to lock or remove; nothing was changed
+        """)
     case .conflict(.notShared):
       self.init(
         .refused, "the tokens of this domain are signed with ES256, whose public key is at /.well-known/app-tokens.json"
@@ -114,6 +116,14 @@ extension ServiceFailure {
         hint: "add --signature with what the maker delivered with the device")
     case .conflict(.reservedSubject):
       self.init(.usage, "the name development belongs to apps that run with the development key")
+    case .conflict(.lowerVersion):
+      self.init(.refused, "the minimum version is higher already, and only rises: devices keep the highest")
+    case .conflict(.unapprovedVersion):
+      self.init(
+        .refused,
+        "no approved executable of this app has that version or a later one, so that devices would refuse them all",
+        hint: "a minimum version is never lowered; approve the new executable first: image approve")
+    case .conflict(.pastTime): self.init(.usage, "that time is over already")
     case .fleet(let fault): self.init(fault)
     }
   }
