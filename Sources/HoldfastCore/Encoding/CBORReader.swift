@@ -125,11 +125,10 @@ public struct CBORReader: ~Escapable {
     guard major != .simple, additional <= 27 else { throw .malformed }
     let width = 1 << Int(additional - 24)
     guard bytes.count - position >= width else { throw .malformed }
+    let argument = position..<position + width
     var value: UInt64 = 0
-    for _ in 0..<width {
-      value = value << 8 | UInt64(bytes[position])
-      position += 1
-    }
+    for index in argument { value = value << 8 | UInt64(bytes[index]) }
+    position = argument.upperBound
     guard value <= maximumInteger, value >= CBORMajorType.leastValue(width: width) else { throw .malformed }
     return (major, value)
   }

@@ -69,10 +69,10 @@ extension ByteSink where Self: ~Copyable {
 extension ByteBuffer {
   /// Turns the bytes that were appended from `start` on into one byte string (major type 2).
   package mutating func wrapCBOR(from start: Int) throws(EncodingFault) {
-    let head = CBORHead(.bytes, UInt64(count - start))
+    let wrapped = count - start
+    let head = CBORHead(.bytes, UInt64(wrapped))
     try appendZeros(head.count)
-    var bytes = mutableBytes
-    head.insert(into: &bytes, at: start)
+    unsafe head.insert(at: storage.start + start, moving: wrapped)
   }
 }
 
@@ -100,13 +100,11 @@ private struct CBORHead {
     count = 1 + width
   }
 
-  /// Writes the head at `start`, and moves the bytes from there on to make room for it. The last `count` bytes of
-  /// `target` must be free.
+  /// Writes the head at `start`, and moves the `byteCount` bytes from there on to make room for it. Behind them, `count` bytes must
+  /// be free.
   @inline(never)
-  func insert(into target: inout MutableSpan<UInt8>, at start: Int) {
-    for index in stride(from: target.count - 1, through: start + count, by: -1) {
-      target[index] = target[index - count]
-    }
-    for index in 0..<count { target[start + index] = bytes[index] }
+  func insert(at start: UnsafeMutablePointer<UInt8>, moving byteCount: Int) {
+    unsafe UnsafeMutableRawPointer(start + count).copyMemory(from: start, byteCount: byteCount)
+    for index in 0..<count { unsafe start[index] = bytes[index] }
   }
 }

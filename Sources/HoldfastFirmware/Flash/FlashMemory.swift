@@ -82,14 +82,10 @@ package struct CRC32 {
     0xedb8_8320, 0xf00f_9344, 0xd6d6_a3e8, 0xcb61_b38c, 0x9b64_c2b0, 0x86d3_d2d4, 0xa00a_e278, 0xbdbd_f21c,
   ]
 
-  package mutating func append(_ byte: UInt8) {
-    register ^= UInt32(byte)
-    register = register >> 4 ^ Self.steps[Int(register & 15)]
-    register = register >> 4 ^ Self.steps[Int(register & 15)]
-  }
-
+  /// Appends the four bytes of a little-endian word.
   package mutating func append(word: UInt32) {
-    for index: UInt32 in 0..<4 { append(UInt8(truncatingIfNeeded: word >> (8 * index))) }
+    register ^= word
+    for _ in 0..<8 { register = register >> 4 ^ Self.steps[Int(register & 15)] }
   }
 
   package var value: UInt32 { ~register }

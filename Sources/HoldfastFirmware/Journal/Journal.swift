@@ -102,9 +102,9 @@ package struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     let start = end + 4
     do throws(FlashFailure) {
       var crc = try beginTransaction(transaction.count)
-      for position in stride(from: 0, to: transaction.count, by: 4) {
-        try program(transaction.paddedWord(at: position), &crc)
-      }
+      let whole = transaction.count & ~3
+      for position in stride(from: 0, to: whole, by: 4) { try program(transaction.word(at: position), &crc) }
+      if whole < transaction.count { try program(transaction.extracting(droppingFirst: whole).shortWord, &crc) }
       try finishTransaction(crc)
     } catch { throw .flash }
     return start..<start + transaction.count
@@ -159,11 +159,10 @@ package struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
 }
 
 extension Span<UInt8> {
-  /// Returns up to four bytes as a little-endian word, padded with zeros.
-  fileprivate func paddedWord(at offset: Int) -> UInt32 {
-    if count - offset >= 4 { return word(at: offset) }
+  /// Fewer than four bytes as a little-endian word, padded with zeros.
+  fileprivate var shortWord: UInt32 {
     var word: UInt32 = 0
-    for index in 0..<count - offset { word |= UInt32(self[offset + index]) << UInt32(8 * index) }
+    for index in indices { word |= UInt32(self[index]) << UInt32(8 * index) }
     return word
   }
 }

@@ -79,13 +79,17 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try item.begin(.revoked)
     let start = item.count
     try revoked.forEach(after: clockFloor) { (entry) throws(EncodingFault) in try item.append(entry) }
+    // The tokens of one bulletin differ.
+    let known = start..<item.count
     try bulletin.claims.revoked.forEach { (token) throws(EncodingFault) in
       guard token.until > clockFloor else { return }
-      var entry = RevokedTokens.start(token.tokenID, bulletin.issuer)
-      try entry.append(bigEndian: token.until)
-      guard !RevokedTokens(item.bytes.extracting(start..<item.count)).contains(entry.bytes) else { return }
-      guard item.count - start < RevokedTokens.capacity else { throw .tooLong }
-      try item.append(entry.bytes)
+      let end = item.count
+      try item.append(token.tokenID.bytes)
+      try item.append(bulletin.issuer.bytes)
+      try item.append(bigEndian: token.until)
+      let isKnown = RevokedTokens(item.bytes.extracting(known)).contains(item.bytes.extracting(droppingFirst: end))
+      if isKnown { return item.truncate(to: end) }
+      guard end - start < RevokedTokens.capacity else { throw .tooLong }
     }
     try item.wrapCBOR(from: start)
   }
