@@ -53,6 +53,22 @@ import HoldfastProver
     #expect(visited.mail.bulletins.count == 3, "the device has not proved that it took them")
   }
 
+  @Test func `a courier without bulletins asks nothing, and notices later what the device has or has lost`() throws {
+    let first = try visit(mail([], nil), list(10, 0))
+    #expect(first.sent.isEmpty)
+    #expect(first.mail.list == nil)
+    let bulletins = [bulletin(10, for: device), bulletin(15, for: group), bulletin(20, after: 10, for: device)]
+    for now in [list(20, 15), list(0, 0)] {
+      var visited = try visit(mail([], list(10, 0)), now)
+      #expect(visited.sent.isEmpty)
+      #expect(visited.mail.have == 0, "all bulletins are fetched again")
+      visited.mail.replace(by: bulletins)
+      let again = try visit(visited.mail, now)
+      #expect(again.sent == (now == list(0, 0) ? [10, 15, 20] : []))
+      #expect(again.mail.list == list(20, 15))
+    }
+  }
+
   @Test func `a device whose list is known is asked nothing, and has proved what it has`() throws {
     let known = try visit(mail([bulletin(10, for: device)], list(10, 0)), list(10, 0))
     #expect(known.sent.isEmpty)

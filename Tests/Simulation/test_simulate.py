@@ -95,7 +95,7 @@ def test_a_file_of_visits_gives_what_it_says(tmp_path):
     result = simulate(*words)
     assert result["revocations"] == [{"revoked": 1000, "p50": 5000, "p99": None, "p999": None, "share": "0.666667"}]
     counts = {kind: result["visits"][kind]["count"] for kind in KINDS}
-    assert counts == {"idle": 0, "asked": 2, "delivered": 2, "malicious": 0}
+    assert counts == {"idle": 1, "asked": 1, "delivered": 2, "malicious": 0}
 
 
 def test_the_text_and_the_picture_show_the_results(tmp_path, usual):

@@ -94,6 +94,12 @@ package struct Mail: Sendable, Equatable {
     return mail.list
   }
 
+  /// Takes note that the device has another list: with news of other couriers, or without what it had. A service is asked for all bulletins
+  /// again, and then one of both is certain.
+  package mutating func doubtList() {
+    list = list.map { list in BulletinList(list.rows.map { BulletinList.Row(audience: $0.audience, number: 0) }) }
+  }
+
   /// Drops the bulletins that the device has, and those for audiences that it does not belong to, once it has authenticated the list.
   package mutating func dropDelivered() {
     bulletins = bulletins.filter { $0.isMissing(in: list) }

@@ -24,7 +24,7 @@ package struct MailDelivery {
     return true
   }
 
-  /// Delivers bulletins that the device does not have.
+  /// Delivers bulletins that the device does not have. If there are none at all, nothing is asked.
   ///
   /// - Parameters:
   ///   - state: the state of the device's list, which it has authenticated.
@@ -41,6 +41,8 @@ package struct MailDelivery {
     if let known {
       mail.list = known
       mail.dropDelivered()
+    } else if mail.bulletins.isEmpty {
+      mail.doubtList()
     } else {
       guard useMessage(byteCount: 0) else { return }
       mail.list = try exchange(nil).list
