@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 
+import code_disk
 import guest
 from hosts import Host, TwoHosts
 from lab import Lab
@@ -23,7 +24,7 @@ MODULES = (
     "sha512_generic",
     "drbg",
     "ecdh_generic",
-    "virtio_pci",
+    *guest.DISK_MODULES,
     "virtio_console",
     "hci_vhci",
     "hci_uart",
@@ -59,7 +60,8 @@ class BluetoothLab(Lab):
     def make_image(self):
         compiled = [self.compile(name, *words) for name, words in COMPILED.items()]
         programs = [self.holdfast, *compiled, *(guest.FOLDER / tool for tool in TOOLS)]
-        return guest.Image(self.folder, MODULES, programs, scripts=[HERE], met=self.met)
+        code = code_disk.make(self.folder, programs)
+        return guest.Image(self.folder, MODULES, code=code, scripts=[HERE], met=self.met)
 
     def compile(self, name, source, *options):
         program = self.folder / name

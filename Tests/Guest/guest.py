@@ -10,15 +10,15 @@ import platform
 import re
 import shutil
 import signal
+import string
 import struct
 import subprocess
 import threading
 
 from holdfast_peer.turns import turn
+from programs import FOLDER, SYSTEM_PATH, copy, copy_program
 
 HERE = pathlib.Path(__file__).resolve().parent
-FOLDER = HERE.parent.parent / ".guest" / "root"
-SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 QEMU = "qemu-system-x86_64"
 NEEDED = {
     QEMU: "qemu-system-x86",
@@ -34,7 +34,6 @@ UNPACKERS = {b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 # Computations of a kernel's start that no story needs, each of which takes tenths of a second under emulation: tests of ciphers and of
 # key derivation, the quality of the processor's jitter, the distribution's certificates.
 SPARED = "cryptomgr.notests initcall_blacklist=crypto_kdf108_init,jent_mod_init,load_system_certificate_list"
-LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 DISK_MODULES = ("virtio_pci", "virtio_blk", "ext4")
 
 
@@ -100,18 +99,20 @@ def unpacked(kernel):
 class Image:
     """The initramfs: busybox, modules with what they depend upon, programs with their libraries, and the scripts."""
 
-    def __init__(self, folder, modules, programs, scripts=(), met=None):
-        """`scripts` are folders next to Tests/Guest whose scripts the guest has too; `met` is a folder that the guest has as /met."""
+    def __init__(self, folder, modules, programs=(), code=None, scripts=(), met=None):
+        """`code` is a disk that has the programs instead (code_disk.py); `scripts` are folders next to Tests/Guest whose scripts the guest has
+        too; `met` is a folder that the guest has as /met."""
+        self.code = code
         self.path = folder / "initramfs"
         kernel = next((FOLDER / "boot").glob("vmlinuz-*"))
         self.kernel, self.version = unpacked(kernel), kernel.name.removeprefix("vmlinuz-")
         self.root = folder / "root"
         # The places of each program's libraries, below the root.
         self.libraries = {}
-        for name in ("dev", "proc", "sys", "disk", "root", "modules", "scripts"):
+        for name in ("code", "dev", "proc", "sys", "disk", "root", "modules", "scripts"):
             (self.root / name).mkdir(parents=True)
         (self.root / "tmp").mkdir(mode=0o777)
-        self.add(FOLDER / "bin/busybox", "bin/busybox")
+        self.add_busybox()
         self.add(HERE / "init", "init")
         for script in (path for place in (HERE, *scripts) for path in place.glob("*.sh")):
             self.add(script, f"scripts/{script.name}")
@@ -120,7 +121,10 @@ class Image:
         for module in modules:
             self.add_module(module)
         for program in programs:
-            self.add_program(program)
+            self.libraries[program] = copy_program(program, self.root)
+        if code:
+            for name in ("usr", "lib", "lib64"):
+                (self.root / name).symlink_to(f"code/{name}")
         if met:
             shutil.copytree(met, self.root / "met")
         names = subprocess.run(["find", "."], cwd=self.root, stdout=subprocess.PIPE, check=True).stdout
@@ -130,9 +134,14 @@ class Image:
             )
 
     def add(self, source, place):
-        target = self.root / place
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+        copy(source, self.root / place)
+
+    def add_busybox(self):
+        """With a link for each of its programs, which the guest would make slowly."""
+        self.add(FOLDER / "bin/busybox", "bin/busybox")
+        listed = subprocess.run([self.root / "bin/busybox", "--list"], stdout=subprocess.PIPE, text=True, check=True)
+        for name in set(listed.stdout.split()) - {"busybox"}:
+            (self.root / "bin" / name).symlink_to("busybox")
 
     def add_module(self, name):
         shown = subprocess.run(
@@ -154,23 +163,6 @@ class Image:
                 with open(order, "a", encoding="ascii") as out:
                     out.write(f"{target.name}\n")
 
-    def add_program(self, path):
-        """Into /usr/bin, with each library where the program looks for it."""
-        fetched = ":".join(str(FOLDER / place) for place in LIBRARY_FOLDERS)
-        shown = subprocess.run(
-            ["ldd", path],
-            env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": fetched},
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        ).stdout
-        self.add(path, f"usr/bin/{path.name}")
-        self.libraries[path] = []
-        for library in re.findall(r"/\S+", shown):
-            place = library.removeprefix(str(FOLDER)).lstrip("/")
-            self.add(library, place)
-            self.libraries[path].append(place)
-
 
 class Guest:
     """One boot. Use it in a `with` statement: at its end QEMU is dead, and nothing that it had not flushed is on its disks."""
@@ -181,9 +173,14 @@ class Guest:
         self.ended = None
         # Set once the guest reads its port: what comes before that is lost.
         self.begun = threading.Event()
-        drives = [word for disk in disks for word in ("-drive", f"file={disk},format=raw,if=virtio,cache=writeback")]
+        drives = [f"file={disk},format=raw,if=virtio,cache=writeback" for disk in disks]
+        variables = ""
+        if image.code:
+            drives.append(f"file={image.code},format=raw,if=virtio,readonly=on")
+            variables = f"code=/dev/vd{string.ascii_lowercase[len(disks)]}"
         # The console goes to a file. The second serial port is what the script reports.
-        # A processor without the instructions, and a kernel without the detours, that an emulator is slowest at.
+        # A processor without the instructions, and a kernel without the detours, that an emulator is slowest at. On a busy machine, the
+        # kernel would take the emulated timer for broken, and panic.
         command = [
             QEMU,
             "-accel",
@@ -201,12 +198,18 @@ class Guest:
             "-initrd",
             image.path,
             "-append",
-            " ".join([f"console=ttyS0 quiet panic=-1 mitigations=off {SPARED} --", script, *arguments]),
+            " ".join(
+                [
+                    f"console=ttyS0 quiet panic=-1 mitigations=off no_timer_check {SPARED} {variables} --",
+                    script,
+                    *arguments,
+                ]
+            ),
             "-serial",
             f"file:{console}",
             "-serial",
             "stdio",
-            *drives,
+            *(word for drive in drives for word in ("-drive", drive)),
             *options,
         ]
         # The kernel kills QEMU when the test is gone, however it ends.

@@ -1,8 +1,12 @@
 """What the stories of one run share: an image, a folder for disks, consoles, and the time at which everything is over."""
 
+import hashlib
+import json
 import shutil
 import time
 
+import code_disk
+import fsverity
 import guest
 from holdfast_peer.checks import expect, expect_equal
 from holdfast_peer.command_line import CommandLine
@@ -26,8 +30,17 @@ def introduce(holdfast, folder):
         made.with_suffix(".json").write_bytes(owner.succeed(kind, "show", "--dir", made, "--json"))
     owner.succeed("device", "trust", "--dir", lock, service.with_suffix(".json"))
     owner.succeed("service", "device", "add", "--dir", service, lock.with_suffix(".json"))
+    approve_sealed(holdfast, service / "policy.json")
     shutil.rmtree(folder / "home")
     return folder
+
+
+def approve_sealed(holdfast, policy):
+    """A service approves the program that makes it. Approves the same file with fs-verity, too, as the guests have it."""
+    text = json.loads(policy.read_text())
+    (approved,) = text["images"].values()
+    sealed = hashlib.sha256(b"sha256\0" + fsverity.digest(holdfast.read_bytes())).hexdigest()
+    policy.write_text(json.dumps(text | {"images": text["images"] | {sealed: approved}}))
 
 
 class Lab:
@@ -45,17 +58,17 @@ class Lab:
         self.image = self.make_image()
 
     def make_image(self):
-        programs = [self.holdfast, guest.FOLDER / "usr/bin/fsverity"]
-        return guest.Image(self.folder, guest.DISK_MODULES, programs, met=self.met)
+        code = code_disk.make(self.folder, [self.holdfast])
+        return guest.Image(self.folder, guest.DISK_MODULES, code=code, met=self.met)
 
-    def run(self, script, *arguments, disks=(), watch=None):
-        """Runs a script in a guest and returns its reports, name → values.
+    def run(self, script, *arguments, image=None, disks=(), watch=None):
+        """Runs a script in a guest, of the lab's image or another one, and returns its reports, name → values.
 
         `watch(guest, reports)` is called after each report, and may cut the power; without it the script has to end well.
         """
         log, seen = self.logs / f"{script}-{len(self.consoles(script)) + 1}.log", {}
         with guest.Guest(
-            self.image, log, script, *arguments, disks=disks, seconds=self.end - time.monotonic()
+            image or self.image, log, script, *arguments, disks=disks, seconds=self.end - time.monotonic()
         ) as booted:
             for name, value in booted.reports():
                 seen.setdefault(name, []).append(value)

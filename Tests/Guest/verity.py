@@ -6,16 +6,20 @@ import json
 
 import executable_text
 import fsverity
-from guest import make_disk
+from guest import DISK_MODULES, FOLDER, Image, make_disk
 from holdfast_peer import cbor, measurement
 from holdfast_peer.checks import expect, expect_equal
 
 
 def observe(lab):
     disk = make_disk(lab.folder / "verity.disk", 64, "-O", "verity", "-b", "4096")
-    seen = lab.run("verity.sh", disks=[disk])
+    folder = lab.folder / "verity"
+    folder.mkdir()
+    # In the initramfs, no program has fs-verity.
+    image = Image(folder, DISK_MODULES, [lab.holdfast, FOLDER / "usr/bin/fsverity"], met=lab.met)
+    seen = lab.run("verity.sh", image=image, disks=[disk])
     seen["file"] = lab.holdfast.read_bytes()
-    seen["libraries"] = {place: (lab.image.root / place).read_bytes() for place in lab.image.libraries[lab.holdfast]}
+    seen["libraries"] = {place: (image.root / place).read_bytes() for place in image.libraries[lab.holdfast]}
     return seen
 
 
