@@ -1,21 +1,31 @@
 # Functions for scripts that use Bluetooth.
 
-# within SECONDS COMMAND...: waits until the command succeeds.
+# within SECONDS COMMAND...: waits until the command succeeds. Each try costs an emulated processor much, so there are few.
 within() {
-  seconds=$1
+  look_at_clock
+  deadline=$((now + $1)) pause=0.05
   shift
-  for try in $(seq $((20 * seconds))); do
-    "$@" && return
-    sleep 0.05
+  until "$@"; do
+    look_at_clock
+    if [ "$now" -gt "$deadline" ]; then
+      report failed "waiting for $*"
+      return 1
+    fi
+    sleep "$pause"
+    pause=0.2
   done
-  report failed "waiting for $*"
-  return 1
 }
 
-# patiently COMMAND...: waits for at most ten seconds until the command succeeds.
-patiently() { within 10 "$@"; }
+# look_at_clock: leaves the seconds since the boot in $now.
+look_at_clock() {
+  read -r now rest </proc/uptime
+  now=${now%.*}
+}
 
-address() { hciconfig "hci$1" | grep -oE '([0-9A-F]{2}:){5}[0-9A-F]{2}'; }
+# patiently COMMAND...: waits for at most half a minute until the command succeeds: other work may keep the processors busy.
+patiently() { within 30 "$@"; }
+
+address() { manage_adapter address "$1"; }
 
 # radio COUNT: emulates a radio with COUNT controllers of this host, and one controller for each connection to its socket. Each can
 # have several links at once.
@@ -37,43 +47,20 @@ attach() {
   btattach -B /dev/hvc0 -P h4 >/dev/null &
 }
 
-# adapter INDEX: waits until the kernel knows the adapter, and configures it for BR/EDR and LE.
+# adapter INDEX: waits until the kernel knows the adapter, makes it ready for BR/EDR and LE, and reports its address.
 adapter() {
-  patiently configured "$1"
-  for setting in "power off" "le on" "connectable on" "bondable on" "ssp on" "io-cap 3" "power on" "discov yes"; do
-    btmgmt -i "$1" $setting >/dev/null || report failed "hci$1: $setting"
-  done
-  patiently running "$1"
+  manage_adapter ready "$1" || report failed "hci$1"
   report address "hci$1 $(address "$1")"
 }
 
 configured() { btmgmt info | grep -q "^hci$1:"; }
 running() { hciconfig "hci$1" | grep -q 'UP RUNNING PSCAN'; }
 
-# unlinked INDEX: whether the adapter has no link; a link ends two seconds after its last channel.
-unlinked() { [ "$(hcitool -i "hci$1" con | wc -l)" -eq 1 ]; }
-
-# alone INDEX: waits until the adapter has no link.
-alone() { patiently unlinked "$1"; }
+# alone INDEX: waits until the adapter has no link, two seconds after its last channel.
+alone() { manage_adapter alone "$1" || report failed "hci$1 has a link"; }
 
 # agent INDEX: accepts every pairing. The kernel asks for it even if neither end has a display.
-agent() {
-  mkfifo "/tmp/agent$1.in" "/tmp/agent$1.out"
-  btmgmt -i "$1" <"/tmp/agent$1.in" >"/tmp/agent$1.out" &
-  answer "$1" &
-  patiently [ -e "/tmp/agent$1.ready" ]
-}
-
-answer() {
-  exec 4>"/tmp/agent$1.in"
-  echo info >&4
-  while read -r line; do
-    case $line in
-    *"current settings"*) touch "/tmp/agent$1.ready" ;;
-    *"User Confirm "*hint*) echo yes >&4 ;;
-    esac
-  done <"/tmp/agent$1.out"
-}
+agent() { manage_adapter agent "$1" || report failed "hci$1: no agent"; }
 
 # listening NAME COMMAND...: runs one of BlueZ's test programs in the background until it waits for a connection; its output is /tmp/NAME.
 listening() {
@@ -150,10 +137,10 @@ commands() { hciconfig hci0 | sed -nE 's/.*TX .*commands:([0-9]+).*/\1/p'; }
 # calls NAME COUNT CALLS: waits until the prover that `meanwhile NAME` began has called its peer CALLS times since the adapter had COUNT
 # commands. A call may last only milliseconds, so its socket might never be seen. Fails if the prover ends before, or makes no call.
 calls() {
-  for try in $(seq 400); do
+  for try in $(seq 200); do
     [ -e "/tmp/$1.over" ] && break
     [ "$(commands)" -ge $(($2 + $3)) ] && return
-    sleep 0.05
+    sleep 0.1
   done
   echo "the prover made no calls, or has ended: $(commands) commands after $2"
   hcitool con
@@ -170,5 +157,5 @@ has_no_low_energy_link() { [ -z "$(low_energy_links)" ]; }
 # end_low_energy_links: ends each Low Energy link; one may end by itself before.
 end_low_energy_links() {
   for handle in $(low_energy_links); do hcitool ledc "$handle" >/dev/null 2>&1; done
-  within 20 has_no_low_energy_link
+  within 60 has_no_low_energy_link
 }

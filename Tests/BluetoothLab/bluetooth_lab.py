@@ -47,7 +47,11 @@ TOOLS = (
     "usr/bin/socat",
 )
 # What is compiled for the guest: the program's name → its source's, and what it needs.
-COMPILED = {"piconet.so": ("piconet.c", "-shared", "-fPIC"), "foreign_peer": ("foreign_peer.c", "-lbluetooth")}
+COMPILED = {
+    "piconet.so": ("piconet.c", "-shared", "-fPIC"),
+    "foreign_peer": ("foreign_peer.c", "-lbluetooth"),
+    "manage_adapter": ("manage_adapter.c", "-lbluetooth"),
+}
 # Swift brings clang.
 COMPILER = (shutil.which("cc") or "clang", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror")
 

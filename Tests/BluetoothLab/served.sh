@@ -45,7 +45,7 @@ enrolled() {
   done
 }
 
-uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
+uptime_seconds() { read -r uptime rest </proc/uptime && echo "$uptime"; }
 
 # trying NAME COMMAND...: reports the exit status, the seconds and the whole output of the command, on one line.
 trying() {

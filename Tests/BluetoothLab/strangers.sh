@@ -29,7 +29,7 @@ stranger() {
   begin=$(uptime_seconds)
   (proves "$name-honest" state le 1 --timeout 40) &
   honest=$!
-  within 30 unlinked_stranger
+  within 60 unlinked_stranger
   report "$name-held" "$(echo "$(uptime_seconds) $begin" | awk '{ print $1 - $2 }')"
   wait "$honest"
   kill "$stranger" 2>/dev/null
