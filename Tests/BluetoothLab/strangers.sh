@@ -53,6 +53,8 @@ wait "$next"
 
 alone 1
 alone 2
+# The last link's end belongs to the record, and so does what the device does then.
+sleep 2
 kill "$recorder"
 wait "$recorder"
 report air "$(base64 -w 0 /tmp/air)"
