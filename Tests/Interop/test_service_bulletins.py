@@ -374,14 +374,11 @@ class Stranger:
     """A service without TLS that answers anything with one text."""
 
     def __init__(self):
-        outer = self
-        self.answer = b""
+        outer, self.answer = self, b""
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(outer.answer)))
                 self.end_headers()
                 self.wfile.write(outer.answer)
 
