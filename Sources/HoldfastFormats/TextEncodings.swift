@@ -103,4 +103,15 @@ extension TypedBytes: CustomStringConvertible {
 extension AppVersion {
   /// The version as three numbers with dots between them.
   package var text: String { "\(major).\(minor).\(patch)" }
+
+  /// Reads three numbers of at most 2^53 - 1 with dots between them; nil if the text is anything else.
+  package init?(parsing text: String) {
+    let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { part in
+      part.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? UInt64(part) : nil
+    }
+    guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2],
+      max(major, minor, patch) <= maximumInteger
+    else { return nil }
+    self.init(major: major, minor: minor, patch: patch)
+  }
 }

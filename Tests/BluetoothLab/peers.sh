@@ -132,7 +132,7 @@ report rounds "$(grep -c 'connection 1: accepted' /tmp/device.log) $(denied 'con
 alone 1
 
 # Seven provers at once. An emulated controller pairs with one peer at a time, so each begins after the one before has had a round, and
-# that one leaves the processor to those that are still to begin. Then all are equal, and go on until each has had 20 rounds with the
+# that one leaves the processor to those that are still to begin. Then all are equal, and go on until each has had 50 rounds with the
 # six others.
 together_over() {
   kind=$1 provers=
@@ -147,7 +147,7 @@ together_over() {
   done
   renice -n -19 -p $provers
   first=$(($(wc -l </tmp/device.log) + 1))
-  within 180 have_had 20
+  within 180 have_had 50
   for prover in $provers; do
     kill "$prover"
     wait "$prover"

@@ -58,7 +58,7 @@ struct TakingDevice {
   var generation: UInt64 = 1
   /// The minimum versions for tokens under each key.
   var versions: [KeyID: [String: AppVersion]] = [:]
-  /// What happened to users, in order, such as "lock alice" or "remove bob".
+  /// The changes of users, in order, such as "lock alice" or "remove bob".
   var userEvents: [String] = []
   var takenCount = 0
 

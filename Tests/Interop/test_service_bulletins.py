@@ -240,6 +240,8 @@ def test_a_minimum_version_reaches_a_group_whose_device_then_refuses_older_apps(
         (("holdfast", "1.0.0", "--device", "lock-9"), MALFORMED),
         (("holdfast", "1.0.0", "--device", "00" * 16), MALFORMED),
         (("holdfast", "1.0", "--group", "north"), USAGE),
+        (("holdfast", "1.0.x.1", "--group", "north"), USAGE),
+        (("holdfast", "1.0.+1", "--group", "north"), USAGE),
         (("holdfast", "one", "--group", "north"), USAGE),
         (("holdfast", "1.0.x", "--group", "north"), USAGE),
         (("holdfast", "1.0.9007199254740992", "--group", "north"), USAGE),

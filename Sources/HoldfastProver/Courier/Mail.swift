@@ -94,8 +94,8 @@ package struct Mail: Sendable, Equatable {
     return mail.list
   }
 
-  /// Takes note that the device has another list: with news of other couriers, or without what it had. A service is asked for all bulletins
-  /// again, and then one of both is certain.
+  /// Takes note that the device has another list than expected: others brought news, or it has lost bulletins. From now on, a service is
+  /// asked for all bulletins, and the next visit shows which of both it is.
   package mutating func doubtList() {
     list = list.map { list in BulletinList(list.rows.map { BulletinList.Row(audience: $0.audience, number: 0) }) }
   }

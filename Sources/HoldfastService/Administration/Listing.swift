@@ -141,9 +141,24 @@ extension Fleet {
     do throws(FleetFault) {
       items = try read { (session) throws(FleetFault) in try session.objects(listing, listing.page, values) }
     } catch { throw .fleet(error) }
-    let shown = Array(items.prefix(Int(limit)))
-    let next = items.count > shown.count ? shown.last.flatMap { listing.keyText(of: $0) } : nil
-    return .object([("items", .array(shown)), ("next", next.map { .string($0) } ?? .null)])
+    return Self.page(items, limit: limit) { listing.keyText(of: $0) }
+  }
+
+  /// Returns a page of records, of which one more than its limit was looked for.
+  ///
+  /// - Parameter key: Returns the text of a record that ``page(_:after:limit:filters:)`` takes as `after`.
+  static func page(_ found: [JSONValue], limit: UInt64, key: (JSONValue) -> String?) -> JSONValue {
+    let items = Array(found.prefix(Int(limit)))
+    let next = found.count > items.count ? items.last.flatMap(key) : nil
+    return .object([("items", .array(items)), ("next", next.map { .string($0) } ?? .null)])
+  }
+
+  /// Returns the two columns before a page, by the key of the page before, which is 16 bytes and a text, such as `00…ff-alice`.
+  static func start(_ after: String?) throws(AdministrationFault) -> [Value] {
+    guard let after else { return [.bytes([]), .text("")] }
+    let parts = after.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let id: AudienceID = fixedBytes(hexadecimal: String(parts[0])) else { throw .notFound }
+    return [.copying(id.bytes), .text(String(parts[1]))]
   }
 
   /// Returns one record.

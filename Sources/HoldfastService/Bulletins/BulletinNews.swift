@@ -7,7 +7,7 @@ import HoldfastStorage
 /// The changes for an audience since the last bulletin by one key. A bulletin affects only tokens under its own key.
 struct BulletinNews {
   let issuer: FleetKeys.Issuer
-  /// What the bulletins have to say in addition to those before.
+  /// The contents of the bulletins that follow those before.
   var contents = ChainContents()
 }
 

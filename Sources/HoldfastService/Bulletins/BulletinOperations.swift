@@ -12,7 +12,7 @@ extension AdministrationOperation {
         Schema.Property("device", .hexadecimal(digitCount: 32), "Only bulletins for this device and its groups."),
         Schema.Property("prover", .hexadecimal(digitCount: 32), "Only bulletins that revoke a token of this prover."),
         Schema.Property("token", .hexadecimal(digitCount: 32), "Only bulletins that revoke this token."),
-      ], answer: pageSchema(bulletin)
+      ], answer: .page(of: bulletin)
     ) { (fleet, request) throws(AdministrationFault) in
       let filters: [(String, StaticString)] = [
         ("device", BulletinListing.ofDevice), ("prover", BulletinListing.ofProver), ("token", BulletinListing.ofToken),
@@ -27,7 +27,7 @@ extension AdministrationOperation {
     AdministrationOperation(
       "listDeliveries", .get, "/deliveries", .read,
       "Lists the devices with the newest bulletin for each of their audiences, and what their audit logs say they have taken.",
-      query: paging + [silence], answer: pageSchema(delivery)
+      query: paging + [silence], answer: .page(of: delivery)
     ) { (fleet, request) throws(AdministrationFault) in
       try fleet.deliveryPage(
         silentDays: request.query.member("silent_days")?.value.number,
@@ -39,7 +39,7 @@ extension AdministrationOperation {
       query: paging + [
         Schema.Property("prover", .hexadecimal(digitCount: 32), "Only tokens of this prover."),
         Schema.Property("token", .hexadecimal(digitCount: 32), "Only this token."),
-      ], answer: pageSchema(reached)
+      ], answer: .page(of: reached)
     ) { (fleet, request) throws(AdministrationFault) in
       let filters: [(String, StaticString)] = [("prover", ReachListing.ofProver), ("token", ReachListing.ofToken)]
       let used = filters.filter { request.query.member($0.0) != nil }
@@ -54,7 +54,7 @@ extension AdministrationOperation {
       "Lists what happened around a device, the newest first: bulletins, pages of its audit log, receipts, forks and changes.",
       query: paging + [
         Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device.")
-      ], answer: pageSchema(timelineEvent)
+      ], answer: .page(of: timelineEvent)
     ) { (fleet, request) throws(AdministrationFault) in
       let text = request.query.member("device")?.value.text
       guard let device: DeviceID = text.flatMap({ fixedBytes(hexadecimal: $0) }) else { throw .notFound }
@@ -78,15 +78,6 @@ extension AdministrationOperation {
         "known", .nullable(.time), required: true,
         "The time from which the device knows it, by its clock; null while its audit log does not say so."),
     ]))
-
-  /// Returns the form of a page of records.
-  static func pageSchema(_ record: Schema) -> Schema {
-    .object([
-      Schema.Property("items", .array(record, count: 0...Int(Fleet.pageLimit)), required: true, "The records."),
-      Schema.Property(
-        "next", .nullable(.text(1...128)), required: true, "The parameter after for the next page; null at the end."),
-    ])
-  }
 
   private static let bulletin = Schema.named(
     "Bulletin",

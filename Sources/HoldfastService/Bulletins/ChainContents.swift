@@ -20,7 +20,7 @@ struct ChainContents {
   /// Returns contents that say what both say; nil if it is too much for one bulletin.
   ///
   /// - Parameters:
-  ///   - next: What a later bulletin says.
+  ///   - next: The contents of a later bulletin.
   ///   - time: The time of the later one, in Unix seconds, which excludes what is over by then.
   func merged(with next: ChainContents, at time: UInt64) -> ChainContents? {
     var merged = next

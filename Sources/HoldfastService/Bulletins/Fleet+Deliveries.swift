@@ -25,10 +25,7 @@ extension Fleet {
     do throws(FleetFault) {
       found = try read { (session) throws(FleetFault) in try session.bulletinRecords(statement, values) }
     } catch { throw .fleet(error) }
-    let items = Array(found.prefix(Int(limit)))
-    let last = found.count > items.count ? items.last : nil
-    let next = last.map { "\($0["number"]?.number ?? 0)-\($0["audience"]?.text ?? "")" }
-    return .object([("items", .array(items)), ("next", next.map { .string($0) } ?? .null)])
+    return Self.page(found, limit: limit) { "\($0["number"]?.number ?? 0)-\($0["audience"]?.text ?? "")" }
   }
 
   /// Returns a page of devices with the newest bulletin for each of their audiences, what they have taken of it as far as their audit

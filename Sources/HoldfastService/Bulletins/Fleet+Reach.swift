@@ -43,9 +43,7 @@ extension Fleet {
     do throws(FleetFault) {
       found = try read { (session) throws(FleetFault) in try session.reach(statement, values) }
     } catch { throw .fleet(error) }
-    let items = Array(found.prefix(Int(limit)))
-    let next = found.count > items.count ? items.last?["token"] : nil
-    return .object([("items", .array(items)), ("next", next ?? .null)])
+    return Self.page(found, limit: limit) { $0["token"]?.text }
   }
 }
 

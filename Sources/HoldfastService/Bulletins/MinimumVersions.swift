@@ -84,21 +84,6 @@ extension Fleet {
     } catch { throw .fleet(error) }
     return Self.page(found, limit: limit) { "\($0["audience"]?.text ?? "")-\($0["app"]?.text ?? "")" }
   }
-
-  /// Returns the two columns of the key of a page that begins behind 16 bytes and a text, such as `00…ff-alice`.
-  static func start(_ after: String?) throws(AdministrationFault) -> [Value] {
-    guard let after else { return [.bytes([]), .text("")] }
-    let parts = after.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, let id: AudienceID = fixedBytes(hexadecimal: String(parts[0])) else { throw .notFound }
-    return [.copying(id.bytes), .text(String(parts[1]))]
-  }
-
-  /// Returns a page of records, of which one more than its limit was looked for.
-  static func page(_ found: [JSONValue], limit: UInt64, key: (JSONValue) -> String) -> JSONValue {
-    let items = Array(found.prefix(Int(limit)))
-    let next = found.count > items.count ? items.last.map(key) : nil
-    return .object([("items", .array(items)), ("next", next.map { .string($0) } ?? .null)])
-  }
 }
 
 /// The statements that list minimum versions: `$1` and `$2` are the key of the one before, `$3` is the number of rows.
@@ -219,7 +204,7 @@ extension AdministrationOperation {
       "Lists the minimum versions of apps: all, or those that apply to a device.",
       query: paging + [
         Schema.Property("device", .hexadecimal(digitCount: 32), "Only those for this device and its groups.")
-      ], answer: pageSchema(record)
+      ], answer: .page(of: record)
     ) { (fleet, request) throws(AdministrationFault) in
       try fleet.minimumVersionPage(
         of: request.query.member("device")?.value.text.flatMap { fixedBytes(hexadecimal: $0) },

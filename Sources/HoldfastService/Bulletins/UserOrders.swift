@@ -215,7 +215,7 @@ extension AdministrationOperation {
     AdministrationOperation(
       "listUserOrders", .get, "/user-orders", .read, "Lists the users that devices are to lock or to remove.",
       query: paging + [Schema.Property("device", .hexadecimal(digitCount: 32), "Only users of this device.")],
-      answer: pageSchema(record)
+      answer: .page(of: record)
     ) { (fleet, request) throws(AdministrationFault) in
       try fleet.userOrderPage(
         of: request.query.member("device")?.value.text.flatMap { fixedBytes(hexadecimal: $0) },

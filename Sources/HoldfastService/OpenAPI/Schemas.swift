@@ -144,6 +144,17 @@ extension Schema {
     ]))
 }
 
+extension Schema {
+  /// Returns the form of a page of records.
+  static func page(of record: Schema) -> Schema {
+    .object([
+      Property("items", .array(record, count: 0...Int(Fleet.pageLimit)), required: true, "The records."),
+      Property(
+        "next", .nullable(.text(1...128)), required: true, "The parameter after for the next page; null at the end."),
+    ])
+  }
+}
+
 extension Listing {
   /// The form of a record.
   var schema: Schema {
@@ -158,13 +169,7 @@ extension Listing {
   }
 
   /// The form of a page.
-  var pageSchema: Schema {
-    .object([
-      Schema.Property("items", .array(schema, count: 0...Int(Fleet.pageLimit)), required: true, "The records."),
-      Schema.Property(
-        "next", .nullable(.text(1...128)), required: true, "The parameter after for the next page; null at the end."),
-    ])
-  }
+  var pageSchema: Schema { .page(of: schema) }
 
   private var component: String { (name.prefix(1).uppercased() + name.dropFirst()).dropLast().description }
 }

@@ -41,7 +41,7 @@ extension ReceiptState {
     }
   }
 
-  /// What an operator can do so that receipts are signed safely; nil if they are.
+  /// The steps of an operator after which receipts are signed safely; nil if they are.
   fileprivate var remedy: String? {
     let waiver = "or accept that entries are lost with the database: serve --receipts-without-standby"
     return switch self {

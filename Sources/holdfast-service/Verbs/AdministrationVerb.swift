@@ -59,9 +59,10 @@ extension Fleet {
 
 /// Reads a version, three numbers with points between them.
 func versionNumbers(_ text: String, of option: String) throws(ServiceFailure) -> JSONValue {
-  let numbers = text.split(separator: ".", omittingEmptySubsequences: false).compactMap { UInt64($0) }
-  guard numbers.count == 3 else { throw ServiceFailure(.usage, "\(option) must be three numbers, such as 1.4.2") }
-  return .array(numbers.map { .integer($0) })
+  guard let version = AppVersion(parsing: text) else {
+    throw ServiceFailure(.usage, "\(option) must be three numbers, such as 1.4.2")
+  }
+  return .array([version.major, version.minor, version.patch].map { .integer($0) })
 }
 
 /// Reads a time; nil if there is none.

@@ -83,13 +83,10 @@ func appName(_ text: String, of option: String) throws(Failure) -> BoundedText<6
 extension AppVersion {
   /// Parses three numbers in the value of an option.
   init(argument text: String, of option: String) throws(Failure) {
-    let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { part in
-      part.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? UInt64(part) : nil
+    guard let version = AppVersion(parsing: text) else {
+      throw Failure(.usage, "\(option) must be three numbers, such as 1.4.2")
     }
-    guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2],
-      max(major, minor, patch) <= maximumInteger
-    else { throw Failure(.usage, "\(option) must be three numbers, such as 1.4.2") }
-    self.init(major: major, minor: minor, patch: patch)
+    self = version
   }
 }
 
