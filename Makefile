@@ -28,9 +28,10 @@ PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev l
   python3-cryptography
 # For HoldfastDatabase, which the command line and the C library do not have.
 DATABASE_PACKAGES = libpq-dev
-TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql sqlite3 qrencode
+TEST_PACKAGES = swtpm oathtool liboath-dev python3-venv python3-pytest gcc g++ valgrind abigail-tools postgresql sqlite3 qrencode \
+  xfsprogs fuse2fs
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
-GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs zstd
+GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs f2fs-tools zstd
 # For the firmware and its simulated board, which are skipped in the same way.
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 # For the browser in which the operators' console is tested, which is skipped in the same way.
@@ -245,7 +246,7 @@ test: packages database-packages ## Build and check everything; ONLY="text" sele
 
 # The works are compiled as the program is. Their support imports Foundation, and they have therefore a separate build folder.
 BENCH = .build-bench
-BENCH_PACKAGES = gcc libssl-dev liboath-dev libjose-dev oathtool openssl swtpm tpm2-tools python3-cryptography python3-pip
+BENCH_PACKAGES = gcc libssl-dev liboath-dev libjose-dev oathtool openssl swtpm tpm2-tools python3-cryptography python3-venv
 QUICK =
 bench: build ## Measure Holdfast next to its peers, write docs/performance.md, and measure proofs; QUICK=1 writes nothing.
 	@Tests/install-packages $(BENCH_PACKAGES)

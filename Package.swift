@@ -331,8 +331,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastServiceTests",
       dependencies: [
-        "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastOpenSSL",
-        "HoldfastService", "HoldfastStorage", "TestPostgreSQL", "TestSupport",
+        "HoldfastCore", "HoldfastDatabase", "HoldfastDevice", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux",
+        "HoldfastOpenSSL", "HoldfastService", "HoldfastStorage", "TestPostgreSQL", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(

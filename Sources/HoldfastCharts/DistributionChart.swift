@@ -57,44 +57,65 @@ package struct DistributionChart: Sendable {
   /// The picture in SVG.
   package var svg: String {
     var picture = Picture()
+    let height = draw(in: &picture, at: 30, longestBar: longestBar)
+    return picture.svg(title: title, description: description, height: height)
+  }
+
+  /// Returns one picture of several charts, one below the other, whose stacked bars have one scale.
+  ///
+  /// - Parameters:
+  ///   - title: The name of the picture; each chart has its name as well.
+  ///   - charts: The charts from top to bottom.
+  package static func svg(title: String, _ charts: [DistributionChart]) -> String {
+    var picture = Picture()
+    var y = picture.paragraph(title, Picture.margin, 30, width: Picture.width - 2 * Picture.margin, "heading")
+    let longest = charts.map(\.longestBar).max() ?? 0
+    for chart in charts { y = chart.draw(in: &picture, at: y + 12, longestBar: longest) + Picture.lineHeight }
+    let description = charts.map { "\($0.title): \($0.description)" }.joined(separator: " ")
+    return picture.svg(title: title, description: description, height: y - Picture.lineHeight)
+  }
+
+  /// Draws the chart, whose title has its first base line at `y`, and returns the end of it. `longestBar` is the value whose stacked
+  /// bar has the whole width.
+  private func draw(in picture: inout Picture, at y: Double, longestBar: Double) -> Double {
     let width = Picture.width - 2 * Picture.margin
-    let top = picture.paragraph(title, Picture.margin, 30, width: width, "heading") + 6
+    let top = picture.paragraph(title, Picture.margin, y, width: width, "heading") + 6
     let marks = percentiles + (limit.map { [$0] } ?? [])
     let plotTop = top + Double(marks.count) * Picture.lineHeight
     let bottom = plotTop + Self.plotHeight
     let shown = range
     let scale = Scale(
       covering: shown, logarithmic: false, from: Self.left, to: Picture.width - Picture.margin - Self.outside)
+    let placed = place(marks, on: scale, shown, from: top)
+    // Behind the bars with an edge, and on them without, so that no bar disappears between marks.
+    for mark in placed { picture.mark(mark.x, mark.y - 8, mark.x, bottom, mark.style) }
     drawBins(scale, in: &picture, from: plotTop, to: bottom)
-    picture.line(Self.left, bottom, scale.position(of: .greatestFiniteMagnitude), bottom, "axis")
+    let end = scale.position(of: .greatestFiniteMagnitude)
+    picture.line(Self.left, bottom, end, bottom, "axis")
     picture.ticks(of: scale, at: bottom, unit: unit)
-    for (index, mark) in percentiles.enumerated() {
-      draw(
-        mark, "mark", at: scale.position(of: mark.value), in: &picture, top + Double(index) * Picture.lineHeight, bottom
-      )
+    if let limit = placed.last, limit.x > end {
+      // The axis is interrupted in front of the limit.
+      for shift in [8.0, 14] { picture.line(end + shift, bottom + 5, end + shift + 6, bottom - 5, "axis") }
+      picture.line(end + 24, bottom, limit.x + 16, bottom, "axis")
     }
-    if let limit {
-      let end = scale.position(of: .greatestFiniteMagnitude)
-      var x = scale.position(of: limit.value)
-      if !scale.covers(limit.value) && limit.value > (shown.last ?? 0) {
-        // The axis is interrupted in front of the limit.
-        x = end + 40
-        for shift in [8.0, 14] { picture.line(end + shift, bottom + 5, end + shift + 6, bottom - 5, "axis") }
-        picture.line(end + 24, bottom, x + 16, bottom, "axis")
-      }
-      draw(limit, "limit", at: x, in: &picture, top + Double(percentiles.count) * Picture.lineHeight, bottom)
-    }
+    for mark in placed { draw(mark, in: &picture, to: bottom) }
     var y = bottom + 2 * Picture.lineHeight + 8
     if let beyond { y = picture.paragraph(beyond, Picture.margin, y, width: width, "quiet") }
-    if !parts.isEmpty { y = drawParts(in: &picture, at: y + 8) }
-    return picture.svg(title: title, description: description, height: y)
+    if !parts.isEmpty { y = drawParts(in: &picture, at: y + 8, longestBar: longestBar) }
+    return y
   }
 
-  /// The lowest value, and the highest that the axis shows. A long tail is cut, so that the rest remains visible.
+  /// The greater sum of the parts.
+  private var longestBar: Double { max(total(\.median), total(\.high)) }
+
+  /// The ends of the axis. A long tail is cut, so that the rest remains visible. Values that hardly differ have an axis that is wider than
+  /// they are, so that ticks have different texts.
   private var range: [Double] {
-    guard let low = values.map(\.value).min(), let high = values.map(\.value).max() else { return [] }
+    guard var low = values.map(\.value).min(), let high = values.map(\.value).max() else { return [] }
     let tail = percentiles.map(\.value).max() ?? high
-    let end = tail > low && high > low + 3 * (tail - low) ? low + 1.2 * (tail - low) : high
+    var end = tail > low && high > low + 3 * (tail - low) ? low + 1.2 * (tail - low) : high
+    let lacking = 0.1 * max(abs(low), abs(end)) - (end - low)
+    if lacking > 0 { (low, end) = (low - lacking / 2, end + lacking / 2) }
     guard let limit, limit.value > end, limit.value <= end + (end - low) else { return [low, end] }
     return [low, limit.value]
   }
@@ -127,29 +148,46 @@ package struct DistributionChart: Sendable {
     }
   }
 
-  /// Draws a vertical line with its name and value, in a separate row for each.
-  private func draw(
-    _ mark: Mark, _ style: String, at x: Double, in picture: inout Picture, _ y: Double, _ bottom: Double
-  ) {
-    let label = text(of: mark)
-    picture.mark(x, y - 8, x, bottom, style)
-    let isLeft = x + 6 + TextWidth.of(label) > Picture.width - Picture.margin
-    picture.text(label, isLeft ? x - 6 : x + 6, y, isLeft ? .end : .start, style == "limit" ? style : "")
+  /// A mark with the place of its vertical line, whose label has its base line at `y`.
+  private struct PlacedMark {
+    let text: String
+    let style: String
+    let x: Double
+    let y: Double
+  }
+
+  /// Places the marks, of which the limit is the last one if there is a limit, in a separate row each. A limit far beyond the values is to
+  /// the right of the axis.
+  private func place(_ marks: [Mark], on scale: Scale, _ shown: [Double], from top: Double) -> [PlacedMark] {
+    marks.enumerated().map { index, mark in
+      let isLimit = index == percentiles.count
+      let isBeyond = isLimit && !scale.covers(mark.value) && mark.value > (shown.last ?? 0)
+      let x = isBeyond ? scale.position(of: .greatestFiniteMagnitude) + 40 : scale.position(of: mark.value)
+      return PlacedMark(
+        text: text(of: mark), style: isLimit ? "limit" : "mark", x: x, y: top + Double(index) * Picture.lineHeight)
+    }
+  }
+
+  /// Draws the vertical line of a mark and its label.
+  private func draw(_ mark: PlacedMark, in picture: inout Picture, to bottom: Double) {
+    let isLeft = mark.x + 6 + TextWidth.of(mark.text) > Picture.width - Picture.margin
+    picture.line(mark.x, mark.y - 8, mark.x, bottom, mark.style)
+    picture.text(
+      mark.text, isLeft ? mark.x - 6 : mark.x + 6, mark.y, isLeft ? .end : .start, mark.style == "limit" ? "limit" : "")
   }
 
   private func text(of mark: Mark) -> String { "\(mark.name) \(NumberText.of(mark.value, unit))" }
 
   /// Draws a stacked bar for the medians, one for the 99th percentiles, and the names with their values.
-  private func drawParts(in picture: inout Picture, at top: Double) -> Double {
-    let sums = [total(\.median), total(\.high)]
+  private func drawParts(in picture: inout Picture, at top: Double, longestBar: Double) -> Double {
     let left = Self.left
     let room = Picture.width - Picture.margin - left
     var y = top
-    for (name, value, sum) in [("p50", \Part.median, sums[0]), ("p99", \Part.high, sums[1])] {
+    for (name, value) in [("p50", \Part.median), ("p99", \Part.high)] {
       picture.text(name, Picture.margin, y + 13)
       var x = left
-      for (index, part) in parts.enumerated() where sum > 0 {
-        let width = max(part[keyPath: value], 0) / max(sums[0], sums[1]) * room
+      for (index, part) in parts.enumerated() where longestBar > 0 {
+        let width = max(part[keyPath: value], 0) / longestBar * room
         picture.rectangle(x, y, width: width, height: 18, Picture.series(index))
         x += width
       }

@@ -12,6 +12,8 @@ package struct SQLLimits: Sendable {
   package var migrationMilliseconds = 600_000
   /// The time after which all hosts of a PostgreSQL database are asked again which is the primary, if one did not answer.
   package var surveyMilliseconds = 5000
+  /// The time that a PostgreSQL server whose host accepts connections has for an answer while nobody knows which is the primary.
+  package var slowAnswerMilliseconds = 10_000
   /// Waits before a transaction that collided runs again.
   package var pause: @Sendable (_ milliseconds: Int) -> Void = { milliseconds in usleep(UInt32(milliseconds) * 1000) }
   /// Chooses a pause at random, so that two transactions do not collide again.

@@ -11,6 +11,7 @@ import HoldfastVersion
     subcommands: [
       Init.self, Serve.self, Invite.self, List.self, Show.self, Revoke.self, Reinstate.self, DeviceVerbs.self,
       ImageVerbs.self, RaiseMinimumVersion.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self,
+      IntroduceKey.self, EndKey.self,
       PolicyVerbs.self, SettingsVerbs.self,
       PostureRulesVerbs.self, AuditVerbs.self,
       ResponseCode.self, DomainVerbs.self, PinVerbs.self, StringVerbs.self, MessageKeyVerbs.self,

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 import peers
+from spread import spread
 
 PAGE = peers.ROOT / "docs/performance.md"
 PICTURES = peers.ROOT / "docs/pictures"
@@ -32,6 +33,12 @@ def judged(value, most, text):
     return f"{text(most)}, {'met' if value <= most else 'not met'}"
 
 
+def compared_with(row, peer, found):
+    """Whether the target that a peer sets is met."""
+    verdict = judged(found.middle, peer.most, times)
+    return f"{verdict}; one of both is enough" if verdict and row.one_is_enough else verdict
+
+
 def show(timed):
     """Prints a row as soon as it is measured."""
     row = timed.row
@@ -39,7 +46,7 @@ def show(timed):
     for peer, theirs, found in timed.compared():
         print(
             f"  {peer.name}: {duration(theirs.middle)}; {times(found.middle)} times ({times(found.low)} to "
-            f"{times(found.high)})  {judged(found.middle, peer.most, times)}",
+            f"{times(found.high)})  {compared_with(row, peer, found)}",
             flush=True,
         )
     for name, reason in timed.absent:
@@ -56,7 +63,7 @@ def table(all_timed):
         for peer, theirs, found in compared:
             yield (
                 f"| {row.name} | {ours} | {peer.name} | {duration(theirs.middle)} | {times(found.middle)} "
-                f"({times(found.low)} to {times(found.high)}) | {judged(found.middle, peer.most, times)} |"
+                f"({times(found.low)} to {times(found.high)}) | {compared_with(row, peer, found)} |"
             )
         for name, reason in timed.absent:
             yield f"| {row.name} | {ours} | {name} | skipped: {reason} | | |"
@@ -106,19 +113,29 @@ def draw(charts, name, chart):
         peers.run([charts, file.name, PICTURES / f"{name}.svg"])
 
 
-def bars(all_timed):
-    """The targets that are ratios: each as a part of what it may be, so that 1 is the limit of all of them."""
+def bars(all_timed, counts):
+    """The whole table: times as ratios to a peer's, and times and instructions without a peer as ratios to their limits."""
     found = []
+
+    def add(name, ratio, limit):
+        low, middle, high = (round(value, 4) for value in (ratio.low, ratio.middle, ratio.high))
+        bar = {"name": name.replace("`", ""), "value": middle, "low": low, "high": high, "limit": limit}
+        found.append(bar)
+
     for timed in all_timed:
+        row = timed.row
+        if row.most is not None:
+            add(f"{row.name}, to its limit", timed.ours.of(row.most), 1)
         for peer, _, ratio in timed.compared():
-            if peer.most is not None:
-                name = f"{timed.row.name.replace('`', '')}, to {peer.name}"
-                low, middle, high = (round(value / peer.most, 4) for value in (ratio.low, ratio.middle, ratio.high))
-                found.append({"name": name, "value": middle, "low": low, "high": high, "limit": 1})
+            add(f"{row.name}, to {peer.name}", ratio, None if peer.most is None else round(peer.most, 4))
+    for count in counts:
+        if count.taken is not None:
+            add(f"on the board: {count.name}, to its limit", spread([count.taken / count.most]), 1)
     return {
         "kind": "bars",
-        "title": "Ratios to peers, as parts of their targets",
-        "unit": "of the target",
+        "title": "Times as ratios to those of peers, and to limits",
+        "unit": "ratio; less is faster",
+        "log": True,
         "bars": found,
     }
 
@@ -146,12 +163,12 @@ def write(all_timed, counts, growths, charts, load):
         *table(all_timed),
         *board(counts),
         "",
-        "![Ratios to peers, as parts of their targets](pictures/bench-targets.svg)",
+        "![Ratios to peers and to limits](pictures/bench-targets.svg)",
         "",
         *(f"![{growth.title}](pictures/bench-{growth.name}.svg)" for growth in growths),
         "",
     ]
-    draw(charts, "bench-targets", bars(all_timed))
+    draw(charts, "bench-targets", bars(all_timed, counts))
     for growth in growths:
         draw(charts, f"bench-{growth.name}", curves(growth))
     PAGE.write_text(text[:start] + "\n".join(lines) + "\n" + text[end:])

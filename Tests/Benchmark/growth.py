@@ -8,19 +8,30 @@ import peers
 
 SAMPLES = 5
 NANOSECONDS = 20_000_000
-# Ten million, or what limits the product: a device on Linux remembers 4,096 tokens, has 100,000 users, keeps the request numbers of a
-# million tokens, and half a million nonces. A process maps about 13,000 libraries, of five mappings each (vm.max_map_count).
+# Ten million, even where a device of the product keeps fewer: the works raise its limits. Remembered tokens are in memory, of which ten
+# million would take 10 GB. A process maps about 13,000 libraries, of five mappings each (vm.max_map_count).
 LARGEST = {
     "bytes": 10**8,
     "libraries": 10**4,
     "entries": 10**7,
-    "tokens": 4096,
-    "requests": 10**6,
-    "nonces": 5 * 10**5,
-    "users": 10**5,
-    "adding": 10**5,
+    "tokens": 10**6,
+    "requests": 10**7,
+    "nonces": 10**7,
+    "users": 10**7,
+    "adding": 10**7,
 }
 QUICK_LARGEST = 10**3
+BYTES, LIBRARIES = "Measuring a file, one thread", "Measuring a process with more libraries"
+# The kinds of records of a ledger, and their names.
+RECORDS = {
+    "entries": "audit entries",
+    "tokens": "remembered tokens",
+    "requests": "tokens with numbered requests",
+    "nonces": "nonces: a compatibility round",
+    "users": "users: a round with a password",
+    "adding": "users: adding one",
+}
+NAMES = [BYTES, LIBRARIES, *RECORDS.values()]
 
 
 @dataclasses.dataclass
@@ -48,8 +59,9 @@ def median(worker):
         worker.close()
 
 
-def of_bytes(scene, quick):
+def of_bytes(scene, quick, progress):
     """The measuring of a file, next to C."""
+    progress.begin(BYTES)
     series = {"Holdfast": [], "C with libcrypto": []}
     header = (scene.folder / "executable").read_bytes()[:64]
     for size in sizes("bytes", quick):
@@ -58,11 +70,12 @@ def of_bytes(scene, quick):
         series["Holdfast"].append((size, median(scene.work(f"measure:{name}"))))
         series["C with libcrypto"].append((size, median(scene.reference(f"measure:{name}"))))
         (scene.folder / name).unlink()
-    return Growth("bytes", "Measuring a file, one thread", "bytes", series, is_steep=True)
+    return Growth("bytes", BYTES, "bytes", series, is_steep=True)
 
 
-def of_libraries(scene, quick):
+def of_libraries(scene, quick, progress):
     """The measuring of a process with that many libraries, each of 64 KiB of code."""
+    progress.begin(LIBRARIES)
     library, folder = peers.library("library"), scene.folder / "libraries"
     folder.mkdir()
     points = []
@@ -71,20 +84,14 @@ def of_libraries(scene, quick):
             if not (folder / f"{number}.so").exists():
                 shutil.copyfile(library, folder / f"{number}.so")
         points.append((size, median(scene.work(f"libraries:{size}"))))
-    return Growth("libraries", "Measuring a process with more libraries", "libraries of 64 KiB", {"Holdfast": points})
+    return Growth("libraries", LIBRARIES, "libraries of 64 KiB", {"Holdfast": points})
 
 
-def of_ledger(scene, quick):
+def of_ledger(scene, quick, progress):
     """What a device does, with a ledger that is full of one kind of record. Nothing waits for the disk."""
     series = {}
-    for kind, name in (
-        ("entries", "audit entries"),
-        ("tokens", "remembered tokens"),
-        ("requests", "tokens with numbered requests"),
-        ("nonces", "nonces: a compatibility round"),
-        ("users", "users: a round with a password"),
-        ("adding", "users: adding one"),
-    ):
+    for kind, name in RECORDS.items():
+        progress.begin(name)
         series[name] = []
         for size in sizes(kind, quick):
             work = scene.work(f"{kind}:{size}", LD_PRELOAD=str(peers.library("no_sync")))
@@ -94,10 +101,11 @@ def of_ledger(scene, quick):
     return Growth("records", "Rounds, both sides, with more of what a device keeps", "records", series)
 
 
-def measure(scene, quick):
+def measure(scene, quick, progress):
+    """All curves; `progress` is told before each, by its name in NAMES."""
     grown = []
     for work in (of_bytes, of_libraries, of_ledger):
-        grown.append(work(scene, quick))
+        grown.append(work(scene, quick, progress))
         for name, points in grown[-1].series.items():
             print(
                 f"{grown[-1].title}, {name}: " + ", ".join(f"{size:,}: {time / 1000:.4g} µs" for size, time in points),

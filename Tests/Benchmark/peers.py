@@ -10,7 +10,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BUILD = ROOT / ".build/benchmark"
-# pip installs these below .build, with what they depend on.
+# pip installs these in a virtual environment below .build, with what they depend on.
 PYTHON_PEERS = ["pyotp==2.12.1", "joserfc==1.8.0", "jwcrypto==1.6.1", "pycose==1.1.0", "cbor2==5.6.5"]
 PYTHON = "/usr/bin/python3"
 C_PEERS = {
@@ -134,32 +134,32 @@ def library(name):
     return path
 
 
-def python_packages():
-    """The folder with the peers in Python."""
+def virtual_environment(folder):
+    """Makes a virtual environment, in which Debian's packages are not visible, and returns its Python."""
+    run([PYTHON, "-m", "venv", "--clear", folder])
+    return folder / "bin/python"
+
+
+def python_peers():
+    """The Python of the virtual environment that has the peers."""
     folder = BUILD / "python"
-    marker = folder / "installed"
-    if not marker.exists() or marker.read_text().split() != PYTHON_PEERS:
-        shutil.rmtree(folder, ignore_errors=True)
-        words = [
-            PYTHON,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--root-user-action",
-            "ignore",
-        ]
-        done = subprocess.run([*words, "--target", folder, *PYTHON_PEERS], capture_output=True, text=True)
-        if done.returncode != 0:
+    python, marker = folder / "bin/python", folder / "installed"
+    # The folder of an earlier version has the same packages, but no Python.
+    if not python.exists() or not marker.exists() or marker.read_text().split() != PYTHON_PEERS:
+        try:
+            python = virtual_environment(folder)
+        except Wrong as reason:
+            raise Unavailable(f"no virtual environment can be made (Debian: python3-venv): {reason}") from None
+        words = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PYTHON_PEERS]
+        if subprocess.run(words, capture_output=True).returncode != 0:
             raise Unavailable(f"pip cannot install {', '.join(PYTHON_PEERS)}")
         marker.write_text("\n".join(PYTHON_PEERS))
-    return folder
+    return python
 
 
 def python_peer(library, work, folder):
-    program = HERE / "Peers/python_peer.py"
-    return Worker([PYTHON, program, library, work, folder], PYTHONPATH=str(python_packages()))
+    """A peer in Python, which no variable of the environment leads to packages elsewhere."""
+    return Worker([python_peers(), "-I", HERE / "Peers/python_peer.py", library, work, folder])
 
 
 def tool(name):

@@ -27,6 +27,10 @@ class Row:
     most: float | None = None
     # How many of what is counted a repetition contains.
     each: int = 1
+    # A sample takes that many times as long as those of other rows.
+    longer: int = 1
+    # Of the peers' targets, it is enough to meet one.
+    one_is_enough: bool = False
 
 
 def rows(scene):
@@ -53,6 +57,9 @@ def rows(scene):
                 Peer("the same, without waiting for the disk", lambda: scene.careless(count), most_careless, count),
             ],
             each=count,
+            # Provers that end before others leave the device with less to do at once.
+            longer=10,
+            one_is_enough=most is not None,
         )
 
     processors = len(os.sched_getaffinity(0))

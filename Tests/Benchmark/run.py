@@ -5,7 +5,8 @@ usage: run.py [--holdfast PROGRAM] [--program Benchmark] [--charts bench-charts]
 
 Each round times Holdfast and each peer of a row, one right after the other, so that other work meets all of them. A time is the
 processor's, except that of rounds over a socket and of a whole proof, which is the clock's. Every result is checked while it is timed.
-Of the board in QEMU, instructions are counted in the same run.
+Of the board in QEMU, instructions are counted in the same run. Before each row, standard error has its number and an estimate of the
+rest.
 """
 
 import argparse
@@ -23,12 +24,14 @@ import document
 import growth
 import peers
 import rows
+from progress import Progress
 from scene import Scene
 from spread import ratio, spread
 
-ROUNDS, QUICK_ROUNDS = 15, 3
-# What one sample of a worker takes.
-NANOSECONDS, QUICK_NANOSECONDS = 40_000_000, 10_000_000
+# Rounds, and the nanoseconds that one sample of a worker takes.
+USUAL, QUICK = (15, 40_000_000), (3, 10_000_000)
+# The name of the board's rows, which one life of a device gives all at once.
+BOARD = "board"
 
 
 class Timed:
@@ -38,6 +41,7 @@ class Timed:
         self.row, self.samples, self.absent = row, {}, []
 
     def measure(self, scene, rounds, nanoseconds):
+        nanoseconds *= self.row.longer
         with contextlib.ExitStack() as stack:
             workers, each = {None: self.begin(stack, self.row.make, nanoseconds)}, {None: self.row.each}
             scene.measured = workers[None]
@@ -94,20 +98,24 @@ def main():
     began, load = time.monotonic(), os.getloadavg()[0]
     try:
         scene.prepare()
+        has_board, has_growth = options.only in ("", BOARD), options.only in ("", "growth")
+        chosen = [row for row in rows.rows(scene) if options.only in row.name]
+        names = [*([BOARD] if has_board else []), *(row.name for row in chosen), *(growth.NAMES if has_growth else [])]
+        progress = Progress(names, peers.BUILD / f"seconds{'-quick' if options.quick else ''}.json")
+        counts, timed, curves = [], [], []
         # First: the firmware is built before anything is timed.
-        counts = counted.measure(scene.holdfast, scene.folder) if options.only in ("", "board") else []
-        document.show_board(counts)
-        timed = []
-        for row in rows.rows(scene):
-            if options.only in row.name:
-                timed.append(Timed(row))
-                timed[-1].measure(
-                    scene,
-                    QUICK_ROUNDS if options.quick else ROUNDS,
-                    QUICK_NANOSECONDS if options.quick else NANOSECONDS,
-                )
-                document.show(timed[-1])
-        curves = growth.measure(scene, options.quick) if options.only in ("", "growth") else []
+        if has_board:
+            progress.begin(BOARD)
+            counts = counted.measure(scene.holdfast, scene.folder)
+            document.show_board(counts)
+        for row in chosen:
+            progress.begin(row.name)
+            timed.append(Timed(row))
+            timed[-1].measure(scene, *(QUICK if options.quick else USUAL))
+            document.show(timed[-1])
+        if has_growth:
+            curves = growth.measure(scene, options.quick, progress)
+        progress.end()
     finally:
         scene.close()
         shutil.rmtree(folder, ignore_errors=True)

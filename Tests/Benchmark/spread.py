@@ -12,6 +12,10 @@ class Spread:
     middle: float
     high: float
 
+    def of(self, whole):
+        """The same as parts of a number."""
+        return Spread(self.low / whole, self.middle / whole, self.high / whole)
+
 
 def spread(values):
     if len(values) < 2:

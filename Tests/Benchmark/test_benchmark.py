@@ -1,11 +1,18 @@
-"""The benchmark itself: its figures, its table, and that a wrong result ends it."""
+"""The benchmark itself: its figures, its table, its progress, its peers, and that a wrong result ends it."""
+
+import io
+import json
+import shutil
+import subprocess
 
 import counted
 import document
+import growth
 import images
 import peers
 import pytest
 import spread
+from progress import Progress
 from rows import Peer, Row
 from run import Timed
 
@@ -30,9 +37,20 @@ def test_a_row_has_the_ratio_with_its_quartiles_and_says_whether_it_is_within_th
     assert "not met" in next(document.table([timed([1000, 1000], [1000, 1000], 0.5)]))
 
 
-def test_a_bar_is_a_part_of_its_target():
-    bar = document.bars([timed([1000, 1000], [4000, 4000], 0.5)])["bars"]
-    assert bar == [{"name": "a work, to a peer", "value": 0.5, "low": 0.5, "high": 0.5, "limit": 1}]
+def test_every_row_with_a_peer_is_a_bar_and_the_board_is_one_beside_its_limit():
+    slow = Timed(Row("without a peer", None, [], most=5000))
+    slow.samples = {None: [6000, 6000]}
+    counts = [counted.Count("a token", 2_000_000, 1_600_000), counted.Count("a round", 9, absent="there is no board")]
+    rows = [timed([1000, 1000], [4000, 4000], 0.5), timed([3000, 3000], [1000, 1000], None), slow]
+    chart = document.bars(rows, counts)
+    assert chart["log"] is True
+    assert [(bar["name"], bar["value"], bar["limit"]) for bar in chart["bars"]] == [
+        ("a work, to a peer", 0.25, 0.5),
+        ("a work, to a peer", 3, None),
+        ("without a peer, to its limit", 1.2, 1),
+        ("on the board: a token, to its limit", 0.8, 1),
+    ]
+    assert all(bar["low"] <= bar["value"] <= bar["high"] for bar in chart["bars"])
 
 
 def test_a_row_of_the_board_has_its_instructions_their_time_and_whether_they_are_within_the_target():
@@ -51,6 +69,87 @@ def test_without_the_firmware_each_row_of_the_board_says_why_it_is_skipped(monke
     lines = list(document.board(counted.measure("/no/holdfast", tmp_path)))
     assert lines[0] == "| on the board: first token, COSE_Sign1 | skipped: there is no qemu-system-arm | | | |  |"
     assert len(lines) == 3
+
+
+@pytest.mark.parametrize("kind", ["entries", "requests", "nonces", "users", "adding"])
+def test_what_a_ledger_keeps_grows_by_powers_of_ten_to_ten_million(kind):
+    assert growth.sizes(kind, quick=False) == [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000]
+    assert growth.sizes(kind, quick=True) == [100, 1000]
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    seconds = 0.0
+
+    def __call__(self):
+        return self.seconds
+
+
+def run_rows(names, file, seconds):
+    """What a run says whose rows take that long."""
+    clock, out = Clock(), io.StringIO()
+    progress = Progress(names, file, clock, out)
+    for name, taken in zip(names, seconds, strict=True):
+        progress.begin(name)
+        clock.seconds += taken
+    progress.end()
+    return out.getvalue().splitlines()
+
+
+def test_each_row_is_announced_with_its_number_and_an_estimate_of_the_rest(tmp_path):
+    names, file = ["one", "two", "three"], tmp_path / "seconds.json"
+    assert run_rows(names, file, [10, 20, 60]) == [
+        "row 1 of 3: one",
+        "row 2 of 3, about 20 s left: two",
+        "row 3 of 3, about 15 s left: three",
+    ]
+    # The next run knows that the last row takes longest, and this machine is half as fast today; a row is new.
+    assert run_rows([*names, "four"], file, [20, 40, 120, 1]) == [
+        "row 1 of 4: one",
+        "row 2 of 4, about 220 s left: two",
+        "row 3 of 4, about 180 s left: three",
+        "row 4 of 4, about 60 s left: four",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"one": "x"}', '{"one": null}', '{"one": 0}', '{"one": -1}'])
+def test_a_file_of_times_that_is_none_is_ignored(tmp_path, text):
+    file = tmp_path / "seconds.json"
+    file.write_text(text)
+    assert run_rows(["one", "two"], file, [4, 1])[1] == "row 2 of 2, about 4 s left: two"
+    assert json.loads(file.read_text()) == {"one": 4, "two": 1}
+
+
+def test_the_peers_of_python_have_an_environment_without_debians_packages(tmp_path):
+    python = peers.virtual_environment(tmp_path / "environment")
+    shown = "import sys, importlib.util as u; print(*sys.path, u.find_spec('pytest'), sep='\\n')"
+    done = subprocess.run([python, "-I", "-c", shown], capture_output=True, text=True, check=True)
+    *paths, pytest_there = done.stdout.splitlines()
+    assert pytest_there == "None" and not [path for path in paths if "dist-packages" in path]
+    # Another environment variable does not lead elsewhere: -I.
+    worker = peers.Worker([python, "-I", "-c", ANSWERING], PYTHONPATH=str(tmp_path))
+    worker.start(1_000_000)
+    worker.close()
+
+
+def test_an_environment_is_made_once_and_anew_if_it_has_no_python(monkeypatch, tmp_path):
+    made = []
+
+    def make(folder):
+        made.append(folder)
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin/python").write_text("#!/bin/sh\n")
+        (folder / "bin/python").chmod(0o755)
+        return folder / "bin/python"
+
+    monkeypatch.setattr(peers, "BUILD", tmp_path)
+    monkeypatch.setattr(peers, "virtual_environment", make)
+    for _ in range(2):
+        assert peers.python_peers() == tmp_path / "python/bin/python"
+    assert len(made) == 1
+    shutil.rmtree(tmp_path / "python/bin")
+    assert peers.python_peers().exists() and len(made) == 2
 
 
 def test_a_worker_is_asked_for_repetitions_and_its_time_is_that_of_one():

@@ -47,12 +47,14 @@ attach() {
   btattach -B /dev/hvc0 -P h4 >/dev/null &
 }
 
-# adapter INDEX: waits until the kernel knows the adapter, makes it ready for BR/EDR and LE, and reports its address.
+# adapter INDEX: waits until the kernel knows the adapter, makes it ready for BR/EDR and LE, and reports its address. The kernel gives a
+# controller two seconds to do a command, and an emulated one may be stopped for longer by other work, so it tries twice.
 adapter() {
-  manage_adapter ready "$1" || report failed "hci$1"
+  ready "$1" || { report unready "$(cat /tmp/unready)" && ready "$1"; } || report failed "hci$1: $(cat /tmp/unready)"
   report address "hci$1 $(address "$1")"
 }
 
+ready() { manage_adapter ready "$1" 2>/tmp/unready; }
 configured() { btmgmt info | grep -q "^hci$1:"; }
 running() { hciconfig "hci$1" | grep -q 'UP RUNNING PSCAN'; }
 

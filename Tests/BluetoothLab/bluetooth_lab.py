@@ -1,8 +1,6 @@
 """What the Bluetooth stories share: an image with BlueZ in it, and hosts to boot from it."""
 
 import pathlib
-import shutil
-import subprocess
 import time
 
 import code_disk
@@ -52,11 +50,10 @@ COMPILED = {
     "foreign_peer": ("foreign_peer.c", "-lbluetooth"),
     "manage_adapter": ("manage_adapter.c", "-lbluetooth"),
 }
-# Swift brings clang.
-COMPILER = (shutil.which("cc") or "clang", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror")
 
 
 class BluetoothLab(Lab):
+    SOURCES = HERE
     LOGS = "bluetooth-logs"
     # It takes some minutes by itself, and more than twice as long where other work keeps the processors busy.
     DEADLINE_SECONDS = 1800
@@ -66,11 +63,6 @@ class BluetoothLab(Lab):
         programs = [self.holdfast, *compiled, *(guest.FOLDER / tool for tool in TOOLS)]
         code = code_disk.make(self.folder, programs)
         return guest.Image(self.folder, MODULES, code=code, scripts=[HERE], met=self.met)
-
-    def compile(self, name, source, *options):
-        program = self.folder / name
-        subprocess.run([*COMPILER, "-o", program, HERE / source, *options], check=True)
-        return program
 
     def one_host(self, script, *arguments, options=(), log=None):
         """Boots one host, which runs the script. Its console is named after the script, or as `log` says."""

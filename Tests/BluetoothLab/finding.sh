@@ -72,6 +72,7 @@ reporting scanned-gone holdfast scan --adapter hci1 --seconds 3 --json
 
 # Without bluetoothd, which has no agent here: it would refuse to pair where it is quicker than --pair.
 kill -KILL "$bluetoothd"
+for index in 0 1; do alone "$index"; done
 for index in 0 1; do adapter "$index"; done
 serves --listen le:00:00:00:00:00:00,psm=0x80,hci=hci0
 prove low-energy "le:$device,psm=0x80"

@@ -18,11 +18,13 @@ package struct BarChart: Sendable {
 
   private let title: String
   private let unit: String
+  private let isLogarithmic: Bool
   private let bars: [Bar]
 
-  /// Creates a chart of bars in their order; `unit` may be empty.
-  package init(title: String, unit: String, bars: [Bar]) {
-    (self.title, self.unit, self.bars) = (title, unit, bars)
+  /// Creates a chart of bars in their order; `unit` may be empty. Bars begin at 0; those of a logarithmic scale, which are ratios, begin
+  /// at 1, and one that is not positive is omitted there.
+  package init(title: String, unit: String, isLogarithmic: Bool = false, bars: [Bar]) {
+    (self.title, self.unit, self.isLogarithmic, self.bars) = (title, unit, isLogarithmic, bars)
   }
 
   private static let nameWidth = 230.0
@@ -39,14 +41,16 @@ package struct BarChart: Sendable {
     let figures = bars.map { TextWidth.of(figure(of: $0)) }.max() ?? 0
     let right = max(Picture.width - Picture.margin - figures - 12, left + 120)
     let scale = Scale(
-      covering: bars.flatMap { [$0.value, $0.low, $0.high, $0.limit ?? $0.value] } + [0], logarithmic: false,
-      from: left,
-      to: right)
+      covering: bars.flatMap { [$0.value, $0.low, $0.high, $0.limit ?? $0.value] } + [base],
+      logarithmic: isLogarithmic, from: left, to: right)
     for bar in bars { y = draw(bar, scale, in: &picture, at: y + 6, figureAt: right + 12) }
     picture.line(left, y + 6, right, y + 6, "axis")
     picture.ticks(of: scale, at: y + 6)
     return picture.svg(title: title, description: description, height: y + 6 + 2 * Picture.lineHeight)
   }
+
+  /// The value at which bars begin.
+  private var base: Double { isLogarithmic ? 1 : 0 }
 
   private func drawLegend(in picture: inout Picture, at y: Double) -> Double {
     picture.mark(Picture.margin + 4, y - 12, Picture.margin + 4, y + 2, "limit")
@@ -58,15 +62,20 @@ package struct BarChart: Sendable {
   private func draw(_ bar: Bar, _ scale: Scale, in picture: inout Picture, at top: Double, figureAt x: Double) -> Double
   {
     let next = picture.paragraph(bar.name, Picture.margin, top + 13, width: Self.nameWidth) - 13
-    let (zero, end) = (scale.position(of: 0), scale.position(of: bar.value.isFinite ? bar.value : 0))
-    picture.rectangle(min(zero, end), top, width: abs(end - zero), height: Self.barHeight, "s0")
+    let value = Scale.shows(bar.value, logarithmic: isLogarithmic) ? bar.value : base
+    let (start, end) = (scale.position(of: base), scale.position(of: value))
+    // Under the marks, so that a limit there is visible.
+    picture.line(start, top - 6, start, max(next, top + Self.barHeight), "axis")
+    picture.rectangle(min(start, end), top, width: abs(end - start), height: Self.barHeight, "s0")
     let middle = top + Self.barHeight / 2
-    if Scale.shows(bar.low, logarithmic: false), Scale.shows(bar.high, logarithmic: false), bar.low < bar.high {
+    if Scale.shows(bar.low, logarithmic: isLogarithmic), Scale.shows(bar.high, logarithmic: isLogarithmic),
+      bar.low < bar.high
+    {
       let (low, high) = (scale.position(of: bar.low), scale.position(of: bar.high))
       picture.mark(low, middle, high, middle, "mark")
       for x in [low, high] { picture.mark(x, middle - 4, x, middle + 4, "mark") }
     }
-    if let limit = bar.limit, Scale.shows(limit, logarithmic: false) {
+    if let limit = bar.limit, Scale.shows(limit, logarithmic: isLogarithmic) {
       let x = scale.position(of: limit)
       picture.mark(x, top - 3, x, top + Self.barHeight + 3, "limit")
     }

@@ -6,7 +6,7 @@ import HoldfastFormats
 ///
 ///     {"kind": "curves", "title": …, "x": {"label": …, "log": true|false}, "y": {"label": …, "log": …},
 ///      "series": [{"name": …, "points": [[x, y], …]}, …]}
-///     {"kind": "bars", "title": …, "unit": …,
+///     {"kind": "bars", "title": …, "unit": …, "log": …,
 ///      "bars": [{"name": …, "value": v, "low": l, "high": h, "limit": m or null}, …]}
 ///
 /// A number that is not an integer may also be in quotation marks.
@@ -52,7 +52,7 @@ enum ChartFile {
   }
 
   private static func bars(_ chart: JSONMember) throws(JSONMistake) -> BarChart {
-    try chart.checkMembers(["kind", "title", "unit", "bars"])
+    try chart.checkMembers(["kind", "title", "unit", "log", "bars"])
     var bars: [BarChart.Bar] = []
     for bar in try chart.required("bars").elements() {
       try bar.checkMembers(["name", "value", "low", "high", "limit"])
@@ -63,7 +63,8 @@ enum ChartFile {
           high: try number(bar.required("high")), limit: limit.value == .null ? nil : try number(limit)))
     }
     return BarChart(
-      title: try label(chart, "title"), unit: try chart.required("unit").text(byteCounts: 0...32), bars: bars)
+      title: try label(chart, "title"), unit: try chart.required("unit").text(byteCounts: 0...32),
+      isLogarithmic: try chart.required("log").flag(), bars: bars)
   }
 
   private static func label(_ member: JSONMember, _ name: String) throws(JSONMistake) -> String {

@@ -7,8 +7,8 @@ import json
 import random
 
 import pytest
-from couriers import Courier
-from holdfast_peer import audit, bulletins, cbor, pages, session
+from couriers import MALFORMED_ABOUT_PAGES, Courier, compatibility_status, expect_pages_once_each
+from holdfast_peer import audit, cbor, pages, session
 from holdfast_peer.issuer import Issuer
 from holdfast_peer.keys import PrivateKey, jwk
 from holdfast_peer.refusal import Refused
@@ -53,19 +53,9 @@ def homed(lock):
     return Homed(lock)
 
 
-class Carrier(Courier):
-    def page(self, start=0):
-        return pages.parse_page(self.send(pages.ask(start)))
-
-    def hand_over(self, receipt):
-        result, rows = bulletins.parse_answer(self.send(pages.acknowledge(receipt)))
-        assert rows is None
-        return result
-
-
 @pytest.fixture
 def carrier(lock):
-    carrier = Carrier(lock)
+    carrier = Courier(lock)
     yield carrier
     carrier.close()
 
@@ -73,7 +63,7 @@ def carrier(lock):
 def test_a_thousand_visits_of_five_couriers_of_whom_two_lie_bring_the_whole_log_home(lock, homed):
     """The liars drop pages, hand in their own inventions and pages of others twice, and keep receipts to themselves."""
     luck = random.Random(22)
-    carriers = [Carrier(lock) for _ in range(COURIERS)]
+    carriers = [Courier(lock) for _ in range(COURIERS)]
     bags, receipts = [[] for _ in carriers], [None for _ in carriers]
     old = []
     for visit in range(VISITS):
@@ -117,23 +107,11 @@ def test_a_thousand_visits_of_five_couriers_of_whom_two_lie_bring_the_whole_log_
         carrier.close()
 
 
-def test_pages_are_for_those_who_were_accepted_once_each_and_leave_the_challenge_as_it_was(lock, homed, carrier):
-    Carrier(lock).expect_malformed(pages.ask())
-    Carrier(lock).expect_malformed(pages.acknowledge(bytes(10)))
-    carrier.accepted()
-    assert homed.home.take(carrier.page())["after"] == 0
-    assert carrier.page() is None, "the page of this round is used up"
-    assert session.NAMES[carrier.round(command="open-nothing").status] == "commandRefused"
-    assert carrier.page() is None
-    carrier.accepted()
-    assert carrier.page(LARGEST) is None, "beyond the end"
+def test_pages_are_for_those_who_were_accepted_once_each_and_leave_the_challenge_as_it_was(lock, homed):
+    expect_pages_once_each(lambda: Courier(lock), homed.home)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [[9], [9, -1], [9, None], [9, 0, 0], [9, 2**53], [11], [11, None], [11, b"", 0], [11, bytes(257)], [10, None]],
-    ids=repr,
-)
+@pytest.mark.parametrize("message", MALFORMED_ABOUT_PAGES, ids=repr)
 def test_a_malformed_message_ends_the_connection(lock, homed, carrier, message):
     carrier.accepted()
     carrier.expect_malformed(cbor.encode(message))
@@ -188,6 +166,17 @@ def test_a_full_log_refuses_commands_until_a_courier_has_carried_it_home(lock, h
     assert min(homed.log()) == 1, "what is acknowledged is kept as long as there is room"
 
 
+def test_a_prover_that_is_refused_pushes_nothing_out_of_a_full_log(lock, homed, carrier):
+    """Each nonce of a compatibility round is kept, also if the round is refused."""
+    homed.set_rules(entries=1000, when_full="refuse")
+    while session.NAMES[carrier.round(command="unlock").status] == "accepted":
+        pass
+    before = homed.log()
+    for _ in range(1000 // 16 + 10):
+        assert compatibility_status(lock, carrier.grant) == "commandRefused"
+    assert homed.log() == before
+
+
 def test_provers_of_the_command_line_carry_the_log_home_to_a_service(lock):
     run = lock.command_line
     service, descriptor = lock.service()
@@ -232,3 +221,17 @@ def test_provers_of_the_command_line_carry_the_log_home_to_a_service(lock):
     lock.stop()
     couriers = json.loads(lock.owner("couriers", "--json").stdout)["couriers"]
     assert sorted((each["pages"], each["receipts"]) for each in couriers) == [(1, 0), (4, 1)]
+    lock.start()
+    # A bulletin that the device refuses at each visit, because its policy names no introducers, keeps no receipt from it.
+    sync(phones[0])
+    introduced = lock.folder / "introduced.json"
+    introduced.write_text(json.dumps(jwk(PrivateKey().point)))
+    words = ("--introduce", introduced, "--introduce-until", "2099-01-01T00:00:00Z")
+    run.succeed("service", "bulletin", "--dir", service, "--device", descriptor, *words)
+    sync(phones[0])
+    acknowledged = [json.loads(lock.owner("show", "--all", "--json").stdout)["audit_acknowledged"]]
+    for _ in range(4):
+        prove(phones[0], "--courier", "20000")
+        acknowledged.append(json.loads(lock.owner("show", "--all", "--json").stdout)["audit_acknowledged"])
+        sync(phones[0])
+    assert len(set(acknowledged)) == 3, f"two of four visits begin with the receipt: {acknowledged}"

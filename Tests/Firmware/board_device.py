@@ -1,5 +1,6 @@
 """The device under test as the firmware on a board in QEMU, which provers reach by its serial line."""
 
+import contextlib
 import pathlib
 import socket
 import subprocess
@@ -32,6 +33,16 @@ class BoardDevice(LinuxDevice):
         self.device_arguments = ("--firmware", self.image)
         self.connection, self.time = None, 0
         self.transcript = Transcript(self.folder)
+
+    @contextlib.contextmanager
+    def prepared(self):
+        """The device from its making to its end, without a fault on its console."""
+        try:
+            self.prepare()
+            yield self
+            assert "fault" not in self.console.read_text(), "the console reports a fault"
+        finally:
+            self.close()
 
     def owner(self, *arguments):
         self.cut_power()

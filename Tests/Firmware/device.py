@@ -16,8 +16,8 @@ MOST_BYTES_BEFORE = 4096
 class Device:
     """The device on a board whose counts repeat, in a folder with its image. A new round is open."""
 
-    def __init__(self, folder, entropy):
-        self.board = Board(folder, "--still", "--entropy", entropy, firmware=BUILD / "firmware.elf")
+    def __init__(self, folder, entropy, firmware=BUILD / "firmware.elf"):
+        self.board = Board(folder, "--still", "--entropy", entropy, firmware=firmware)
         self.line = transport.StreamConnection(self.board.socket, SECONDS)
         self.exchanges = []
         self.m1 = self.begin()

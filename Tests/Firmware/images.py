@@ -15,6 +15,14 @@ NEEDED = {
     "/usr/lib/picolibc/arm-none-eabi/include/stdio.h": "picolibc-arm-none-eabi",
 }
 
+# The folder of the device's image with BearSSL's curve, and the image.
+BEARSSL = ".build/bearssl-curve"
+BEARSSL_FIRMWARE = FOLDER / BEARSSL / "firmware.elf"
+
+# What the device may take, in bytes.
+TEXT, RAM, STACK = "text of the image", "static RAM, with the handlers' stack", "stack"
+LIMITS = {TEXT: 114_688, RAM: 24_576, STACK: 8_192}
+
 FETCH_SECONDS, BUILD_SECONDS = 600, 1200
 
 
@@ -45,7 +53,7 @@ def prepare():
 
 
 def build(*targets):
-    """Builds the images, or other targets, one caller at a time. `make` ends what it has begun when it is told to end."""
+    """Builds the images, or other targets with variables, one caller at a time. `make` ends what it has begun when it is told to end."""
     with turn(FOLDER / "Makefile"):
         making = subprocess.Popen(["make", "--no-print-directory", "-C", FOLDER, *targets], stdin=subprocess.DEVNULL)
         try:
@@ -54,3 +62,20 @@ def build(*targets):
         finally:
             making.terminate()
             making.wait()
+
+
+def build_with_bearssls_curve():
+    """Builds the device with BearSSL's curve in a folder of its own, and leaves the other images as they are."""
+    build("CURVE=bearssl", f"OUT={BEARSSL}", f"{BEARSSL}/firmware.elf")
+
+
+def sizes(image):
+    """An image's, by the linker's sections: all code memory, and all RAM but the main stack."""
+    words = ["arm-none-eabi-size", "-A", "-d", image]
+    listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    size = {
+        fields[0]: int(fields[1])
+        for fields in map(str.split, listing.splitlines())
+        if len(fields) == 3 and fields[1].isdigit()
+    }
+    return {TEXT: size[".text"] + size[".data"], RAM: size[".data"] + size[".bss"]}

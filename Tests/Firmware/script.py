@@ -91,12 +91,12 @@ class Provisioned:
         path.chmod(0o600)
         return path
 
-    def device(self, name):
+    def device(self, name, **options):
         """A board with a copy of the image, in a folder of that name."""
         folder = self.folder / name
         folder.mkdir()
         shutil.copy(self.image, folder / "image")
-        return Device(folder, self.entropy)
+        return Device(folder, self.entropy, **options)
 
     def claims(self, **changes):
         return fresh_claims(self.descriptor.device_id, **changes)

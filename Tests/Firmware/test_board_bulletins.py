@@ -17,7 +17,7 @@ from board_device import BoardDevice
 from couriers import GROUPS, Courier, Press, ask_status, compatibility_status, revocation
 from device import Device
 from devices import wait_for
-from holdfast_peer import bulletins, session
+from holdfast_peer import bulletins, pages, session
 from holdfast_peer.command_line import stop
 from holdfast_peer.issuer import Issuer
 from holdfast_peer.session import COSE
@@ -62,13 +62,8 @@ def board(images_are_built, holdfast):
         rules["commands"]["unlock"]["compatibility"] = True
         policy.write_text(json.dumps(rules))
         groups = [word for group in GROUPS for word in ("--group", group)]
-        board = VisitedBoard(holdfast, name, "--policy", policy, *groups)
-        try:
-            board.prepare()
+        with VisitedBoard(holdfast, name, "--policy", policy, *groups).prepared() as board:
             yield board
-            assert "fault" not in board.console.read_text(), "the console reports a fault"
-        finally:
-            board.close()
 
 
 @pytest.fixture
@@ -214,8 +209,10 @@ def test_one_check_a_round_and_eight_messages(board, press):
     for _ in range(MOST_MESSAGES - 2):
         assert courier.ask() == press.list
     courier.expect_malformed(bulletins.ASK)
-    # Pages and receipts are no messages of a board.
-    courier_at(board).accepted().expect_malformed(bulletins.cbor.encode([9, 0]))
+    # Without a home of the audit log, there is no page, and no receipt counts.
+    courier = courier_at(board).accepted()
+    assert pages.parse_page(courier.send(pages.ask())) is None
+    assert bulletins.parse_answer(courier.send(pages.acknowledge(b"")))[0] == "refused"
     # A message of another peer comes on another connection.
     courier_at(board).accepted()
     stranger = courier_at(board)

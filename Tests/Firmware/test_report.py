@@ -7,8 +7,8 @@ table, and `--keep` writes that file anew.
 
 import json
 import pathlib
-import subprocess
 
+import images
 import pytest
 import script
 from device import BUILD
@@ -28,31 +28,10 @@ SIGNED = {
     "first token, JOSE with a wrapped key",
     "a compatibility round",
 }
-SIZES = {"text of the image", "static RAM, with the handlers' stack", "stack"}
+SIZES = set(images.LIMITS)
 
 # Name, limit, and what would be better still. Sizes are in bytes, the rest in instructions.
-LIMITS = [
-    ("text of the image", 114_688, None),
-    ("static RAM, with the handlers' stack", 24_576, None),
-    ("stack", 8_192, None),
-    *script.LIMITS,
-]
-
-
-def sizes():
-    """The image's, by the linker's sections: all code memory, and all RAM but the main stack."""
-    listing = subprocess.run(
-        ["arm-none-eabi-size", "-A", "-d", BUILD / "firmware.elf"], capture_output=True, text=True, check=True
-    ).stdout
-    size = {
-        fields[0]: int(fields[1])
-        for fields in map(str.split, listing.splitlines())
-        if len(fields) == 3 and fields[1].isdigit()
-    }
-    return {
-        "text of the image": size[".text"] + size[".data"],
-        "static RAM, with the handlers' stack": size[".data"] + size[".bss"],
-    }
+LIMITS = [*((name, limit, None) for name, limit in images.LIMITS.items()), *script.LIMITS]
 
 
 def lived(provisioned):
@@ -90,7 +69,7 @@ def chance(name, figure):
 @pytest.fixture(scope="module")
 def figures(request, holdfast, folder):
     """Every figure by name."""
-    figures = {**sizes(), **lived(script.Provisioned(holdfast, folder))}
+    figures = {**images.sizes(BUILD / "firmware.elf"), **lived(script.Provisioned(holdfast, folder))}
     if request.config.getoption("measure"):
         with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             show(figures)

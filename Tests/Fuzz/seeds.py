@@ -11,24 +11,43 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Interop"))
 
-from seed_writers import authenticator, bulletins, formats, host, literals, online, sessions, transport, vectors
+from seed_writers import (
+    authenticator,
+    board,
+    bulletins,
+    formats,
+    host,
+    literals,
+    online,
+    sessions,
+    tpm,
+    transport,
+    vectors,
+)
 from seed_writers.shared import Seeds
 
 WRITERS = (
     vectors.add_tokens,
     vectors.add_messages,
     bulletins.add_bulletins,
+    bulletins.add_pages,
     sessions.add_sessions,
     sessions.add_codes,
     sessions.add_audit_entries,
-    sessions.add_small_device,
+    board.add_items,
+    board.add_line,
+    board.add_flash,
     formats.add_formats,
     formats.add_jwe,
     online.add_online,
+    online.add_operators,
     transport.add_transport,
+    transport.add_adapters,
+    transport.add_search,
     authenticator.add_authenticator,
     authenticator.add_containers,
     host.add_host,
+    tpm.add_responses,
     host.add_policies,
     literals.add_literals,
 )

@@ -65,11 +65,17 @@ def fetch():
             fetching.wait()
 
 
-def make_disk(path, mebibytes, *options):
-    """An empty ext4 file system in a file, without blocks reserved for root."""
+# What makes a file system: of ext4, without blocks reserved for root.
+MAKERS = {"ext4": ("mkfs.ext4", "-q", "-m", "0"), "f2fs": ("mkfs.f2fs", "-q")}
+
+
+def make_disk(path, mebibytes, *options, system="ext4"):
+    """An empty file system in a file."""
+    if shutil.which(MAKERS[system][0], path=SYSTEM_PATH) is None:
+        raise Unavailable(f"{MAKERS[system][0]} is not there")
     with open(path, "wb") as file:
         file.truncate(mebibytes << 20)
-    subprocess.run(["mkfs.ext4", "-q", "-m", "0", *options, path], env={"PATH": SYSTEM_PATH}, check=True)
+    subprocess.run([*MAKERS[system], *options, path], env={"PATH": SYSTEM_PATH}, check=True)
     return path
 
 

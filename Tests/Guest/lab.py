@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import pathlib
 import shutil
+import subprocess
 import time
 
 import code_disk
@@ -43,7 +45,12 @@ def approve_sealed(holdfast, policy):
     policy.write_text(json.dumps(text | {"images": text["images"] | {sealed: approved}}))
 
 
+# Swift brings clang.
+COMPILER = (shutil.which("cc") or "clang", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror")
+
+
 class Lab:
+    SOURCES = pathlib.Path(__file__).resolve().parent
     LOGS = "logs"
     DEADLINE_SECONDS = 300
 
@@ -60,6 +67,12 @@ class Lab:
     def make_image(self):
         code = code_disk.make(self.folder, [self.holdfast])
         return guest.Image(self.folder, guest.DISK_MODULES, code=code, met=self.met)
+
+    def compile(self, name, source, *options):
+        """Compiles a program for the guest. Returns its path."""
+        program = self.folder / name
+        subprocess.run([*COMPILER, "-o", program, self.SOURCES / source, *options], check=True)
+        return program
 
     def run(self, script, *arguments, image=None, disks=(), watch=None):
         """Runs a script in a guest, of the lab's image or another one, and returns its reports, name → values.

@@ -12,10 +12,11 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "Interop"))
 
 import full_disk
+import known_code
 import power_cut
 import stories
 import verity
 from lab import Lab
 
 if __name__ == "__main__":
-    sys.exit(stories.main([verity, power_cut, full_disk], Lab, at_once=3))
+    sys.exit(stories.main([verity, power_cut, full_disk, known_code], Lab, at_once=3))

@@ -41,6 +41,37 @@ struct ChartTests {
     }
   }
 
+  @Test(arguments: extremes) func `several distributions of any values are one picture`(values: [Double]) throws {
+    let charts = ["first", "second", "third"].map { name in
+      DistributionChart(
+        title: name, unit: "ms", values: values.map { ($0, 3) }, percentiles: [],
+        limit: .init(name: "budget", value: 100), parts: values.map { .init(name: "part", median: $0, high: $0) })
+    }
+    for count in 0...3 { try check(DistributionChart.svg(title: "t", Array(charts.prefix(count))), title: "t") }
+  }
+
+  /// Of two charts in one picture, the stacked bars of the shorter one are as much shorter as its values are.
+  @Test func `stacked bars of several distributions have one scale, and each has its own budget and percentiles`()
+    throws
+  {
+    let charts = [("slow", 40.0), ("fast", 10.0)].map { name, value in
+      DistributionChart(
+        title: name, unit: "ms", values: [(value, 1)], percentiles: [.init(name: "p50", value: value)],
+        limit: .init(name: "budget", value: 100), parts: [.init(name: "\(name) part", median: value, high: value)])
+    }
+    let svg = DistributionChart.svg(title: "both", charts)
+    let widths = try XMLDocument.parse(Array(svg.utf8).span).children.filter {
+      $0.name == "rect" && $0.attributes["height"] == "18"
+    }.compactMap { $0.attributes["width"].flatMap(Double.init) }
+    #expect(widths.count == 4 && widths[0] == widths[1] && widths[2] == widths[3])
+    #expect(abs(widths[0] - 4 * widths[2]) < 1)
+    for text in ["slow", "fast", "slow part", "fast part", "p50 40 ms", "p50 10 ms"] {
+      #expect(svg.contains(">\(text)<"))
+    }
+    #expect(svg.components(of: ">budget 100 ms<") == 2)
+    #expect(svg.contains("<desc>slow: 1 values from 40 ms to 40 ms."))
+  }
+
   @Test(arguments: extremes) func `curves of any values are a picture`(values: [Double]) throws {
     for (x, y) in [(true, true), (true, false), (false, true), (false, false)] {
       let chart = CurveChart(
@@ -54,9 +85,24 @@ struct ChartTests {
   }
 
   @Test(arguments: extremes) func `bars of any values are a picture`(values: [Double]) throws {
+    for isLogarithmic in [false, true] {
+      let chart = BarChart(
+        title: "t", unit: "", isLogarithmic: isLogarithmic,
+        bars: values.map { .init(name: "n", value: $0, low: $0 / 2, high: $0 * 2, limit: $0) })
+      try check(chart.svg, title: "t")
+    }
+  }
+
+  /// On a logarithmic scale, a tenth of the time is as far from 1 as ten times the time.
+  @Test func `bars of ratios begin at 1 and have the same length for a ratio and its inverse`() throws {
     let chart = BarChart(
-      title: "t", unit: "", bars: values.map { .init(name: "n", value: $0, low: $0 / 2, high: $0 * 2, limit: $0) })
-    try check(chart.svg, title: "t")
+      title: "t", unit: "", isLogarithmic: true,
+      bars: [0.1, 10, 1].map { .init(name: "n", value: $0, low: $0, high: $0, limit: 1) })
+    let bars = try XMLDocument.parse(Array(chart.svg.utf8).span).children.filter {
+      $0.name == "rect" && $0.attributes["height"] == "16"
+    }.map { (start: Double($0.attributes["x"]!)!, width: Double($0.attributes["width"]!)!) }
+    #expect(bars.count == 3 && bars[0].width == bars[1].width && bars[0].width > 50 && bars[2].width == 0)
+    #expect(abs(bars[0].start + bars[0].width - bars[1].start) < 0.2)
   }
 
   @Test func `texts are escaped, and characters that XML forbids are replaced`() throws {
@@ -74,6 +120,29 @@ struct ChartTests {
       try check(svg, title: escaped)
       #expect(!svg.contains("<script"))
     }
+  }
+
+  @Test(arguments: [0.0943, 18.6, 96.7, 12_345]) func `the ticks of values that hardly differ have different texts`(
+    value: Double
+  ) {
+    let chart = DistributionChart(
+      title: "t", unit: "ms", values: [(value, 90), (value * 1.0002, 9), (value * 1.0009, 1)],
+      percentiles: [.init(name: "p99", value: value * 1.0002)], limit: nil, parts: [])
+    let texts = chart.svg.split(separator: "text-anchor=\"middle\">").dropFirst().map { $0.prefix { $0 != "<" } }
+    #expect(texts.count >= 2 && Set(texts).count == texts.count, "\(texts)")
+  }
+
+  @Test func `no bar is hidden by the edges of marks`() throws {
+    let svg = DistributionChart(
+      title: "t", unit: "ms", values: [(18.6, 100), (18.7, 1)],
+      percentiles: [.init(name: "p50", value: 18.6), .init(name: "p99", value: 18.7)],
+      limit: .init(name: "budget", value: 100), parts: []
+    ).svg
+    let beforeBars = try #require(svg.firstRange(of: "<rect class=\"s0\"")).lowerBound
+    #expect(
+      svg[beforeBars...].components(of: "class=\"mark\"") == 2
+        && svg[beforeBars...].components(of: "class=\"limit\"") == 2)
+    #expect(!svg[beforeBars...].contains("class=\"edge\"") && svg[..<beforeBars].components(of: "class=\"edge\"") == 3)
   }
 
   @Test func `a limit far beyond the values is drawn behind a break of the axis, and a long tail is counted`() {
@@ -99,7 +168,7 @@ struct ChartTests {
   }
 }
 
-extension String {
+extension StringProtocol {
   /// The number of times that a text occurs.
   fileprivate func components(of text: String) -> Int {
     split(separator: text, omittingEmptySubsequences: false).count - 1

@@ -70,6 +70,14 @@ struct BenchTests {
     #expect(BoardConsole(text: text).instructions == [2_823_040, 134_600])
   }
 
+  /// An answer of 560 bytes and a verdict of 30, each behind two bytes of length: 594 bytes.
+  @Test func `instructions and bytes take the time that a board and its line need for them`() {
+    let clock = BoardClock(megahertz: 64, bitsPerSecond: 115_200)
+    #expect(clock.nanoseconds(instructions: 64_000) == 1_000_000)
+    #expect(clock.nanoseconds(messageByteCounts: [560, 30]) == 51_562_500)
+    #expect(BoardClock(megahertz: 1, bitsPerSecond: 1_000_000).nanoseconds(messageByteCounts: []) == 0)
+  }
+
   @Test func `progress has an estimate that is never nothing`() {
     #expect(BenchProgress.text("proofs", 50, of: 200, nanoseconds: 1_000_000_000) == "50 of 200 proofs, about 3 s left")
     #expect(BenchProgress.text("proofs", 199, of: 200, nanoseconds: 1) == "199 of 200 proofs, about 1 s left")

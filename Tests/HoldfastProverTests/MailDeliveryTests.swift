@@ -53,6 +53,35 @@ import HoldfastProver
     #expect(visited.mail.bulletins.count == 3, "the device has not proved that it took them")
   }
 
+  @Test(arguments: [BulletinResult.refused, .full])
+  func `a bulletin that the device does not take lets the next visit begin with another, also after a fetch`(
+    result: BulletinResult
+  ) throws {
+    let bulletins = [bulletin(10, for: device), bulletin(15, for: group), bulletin(20, for: device)]
+    let known = list(0, 0)
+    var results = [result, .busy]
+    func exchange(_ mail: Mail) throws -> (mail: Mail, sent: [UInt64]) {
+      var cryptography = OpenSSLCryptography()
+      var (delivery, sent) = (MailDelivery(of: mail, byteLimit: 16_384), [UInt64]())
+      try delivery.run(to: known.state(using: &cryptography)) { (bytes) throws(ProverError) in
+        sent.append(bytes.map { UInt64($0[0]) } ?? 0)
+        return BulletinAnswer(results.isEmpty ? .busy : results.removeFirst())
+      }
+      return (delivery.mail, sent)
+    }
+    let first = try exchange(mail(bulletins, known))
+    #expect(first.sent == [10, 15] && first.mail.bulletins.map(\.number) == [15, 20, 10])
+    var fetched = first.mail
+    fetched.replace(by: bulletins + [bulletin(30, for: group)])
+    #expect(fetched.bulletins.map(\.number) == [15, 20, 30, 10])
+    results = [.taken, .busy]
+    let second = try exchange(fetched)
+    #expect(second.sent == [15, 20] && second.mail.bulletins.map(\.number) == [15, 20, 30, 10])
+    // Nothing is left out for good.
+    results = [.taken, .taken, .taken, .taken]
+    #expect(try exchange(mail([bulletin(10, for: device)], known)).sent == [10])
+  }
+
   @Test func `a courier without bulletins asks nothing, and notices later what the device has or has lost`() throws {
     let first = try visit(mail([], nil), list(10, 0))
     #expect(first.sent.isEmpty)

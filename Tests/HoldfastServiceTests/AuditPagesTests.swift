@@ -10,6 +10,18 @@ import Testing
 
 /// The online service as the home of devices' audit logs.
 @Suite struct AuditPagesTests {
+  @Test func `the state of receipts is said at first, and a change of it a minute after the last report`() {
+    var watch = ReceiptWatch()
+    var said: [UInt64] = []
+    func look(_ state: ReceiptState, _ times: UInt64...) {
+      for time in times where watch.reports(state, at: time) { said.append(time) }
+    }
+    look(.noStandby, 1000, 1001, 5000)
+    look(.standby, 1059, 1060, 1061)
+    look(.noStandby, 1119, 1120, 1180)
+    #expect(said == [1000, 1060, 1120])
+  }
+
   @Test(arguments: TestedDatabase.installed)
   func `pages come in any order, and a receipt covers nothing beyond a gap`(_ database: TestedDatabase) throws {
     let home = try TestHome(database)

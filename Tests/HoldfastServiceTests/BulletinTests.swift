@@ -58,6 +58,9 @@ import Testing
     _ = try test.issuedToken(TestApp(salt: 1))
     // A revoked device has a higher generation, which excludes its tokens, so that none is listed.
     try test.fleet.revoke(device: test.device.deviceID, reason: "broken", by: test.owner)
+    let change = try #require(try test.list("listChanges").first)
+    #expect(change["action"]?.text == "device.revoke" && change["detail"]?.text == "broken")
+    #expect(change["object"]?.text == hexadecimal(test.device.deviceID))
     let own = try #require(try test.bulletins().only)
     #expect(try own.says().generation == 2 && own.says().revoked.isEmpty)
     #expect(own.stamp.audience == AudienceID(test.device.deviceID.bytes))
@@ -76,6 +79,50 @@ import Testing
     #expect(parts.map(\.stamp.predecessor) == [0, parts[0].stamp.number, parts[1].stamp.number])
     #expect(try Set(parts.flatMap { try $0.says().revoked.keys }) == Set(tokens))
     #expect(try test.bulletins(above: parts[0].stamp.number) == Array(parts[1...]))
+  }
+
+  @Test func `an answer has at most 16 bulletins, and at most 16 KiB`() {
+    func answer(_ byteCounts: [Int]) -> [UInt64] {
+      let bulletins = byteCounts.enumerated().map { index, count in
+        IssuedBulletin(
+          BulletinStamp(number: UInt64(index), predecessor: 0, issuedAt: 0, audience: AudienceID()),
+          [UInt8](repeating: 0, count: count))
+      }
+      return Fleet.answer(bulletins).map(\.stamp.number)
+    }
+    #expect(answer([Int](repeating: 1, count: 20)) == Array(0..<16))
+    #expect(answer([8192, 8192, 1]) == [0, 1] && answer([8192, 8193, 1]) == [0] && answer([16_385]).isEmpty)
+  }
+
+  @Test func `a device that keeps as many revoked tokens as it can gets all bulletins`() throws {
+    var policy = ServicePolicy()
+    policy.tokenSeconds = 1000
+    let test = try TestFleet(.sqlite, policy: policy)
+    try test.setGroups(["north"], capacity: 2)
+    try test.revoke(test.issuedToken(TestApp(salt: 1)))
+    #expect(try test.bulletins().count == 1)
+    test.wait(seconds: 900)
+    let late = try (2...3).map { try test.issuedToken(TestApp(salt: $0, created: TestFleet.now + 900)) }
+    test.wait(seconds: 100)
+    // The first token has expired, so that two are left of the three that were said.
+    for token in late { try test.revoke(token) }
+    #expect(try test.bulletins().count == 2)
+  }
+
+  @Test func `bulletins are listed by one filter at a time`() throws {
+    let test = try TestFleet(.sqlite)
+    let token = try test.issuedToken(TestApp(salt: 1))
+    try test.revoke(token)
+    _ = try test.bulletins()
+    let (device, other) = (hexadecimal(test.device.deviceID), String(repeating: "0", count: 32))
+    let filters = [("device", device), ("token", hexadecimal(token)), ("prover", other)]
+    #expect(try filters.map { try test.list("listBulletins", query: [$0]).count } == [1, 1, 0])
+    #expect(try test.list("listBulletins").only?["for"]?.text == "front door")
+    for index in filters.indices {
+      var two = filters
+      two.remove(at: index)
+      #expect(throws: AdministrationFault.conflict(.severalFilters)) { try test.list("listBulletins", query: two) }
+    }
   }
 
   @Test(arguments: TestedDatabase.installed)

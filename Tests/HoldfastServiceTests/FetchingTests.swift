@@ -62,13 +62,15 @@ import Testing
   func `an app that is not approved gets all reasons and a code, and nothing else`(database: TestedDatabase) throws {
     let test = try TestFleet(database)
     try test.addDomain("api.example")
-    let app = TestApp(salt: 1, image: [UInt8](repeating: 9, count: 32), properties: ["debugger"])
+    let app = TestApp(salt: 1, image: [UInt8](repeating: 9, count: 32), properties: ["container", "debugger"])
     guard case .refused(let refusal) = try test.fetch(app, { $0.domain = "api.example" }) else {
       Issue.record("no refusal")
       return
     }
     #expect(refusal.reasons.map(\.identifier) == ["unknownImage", "debugger"])
     let code = try #require(refusal.code?.description)
+    let meaning = try test.perform("showCode", key: code)
+    #expect(meaning["properties"] == .array([.string("container"), .string("debugger")]))
     let refusals = try test.list("listRefusals", query: [("code", code)])
     #expect(refusals.count == 1 && refusals[0]["step"]?.text == "fetch" && refusals[0]["device"] == .null)
     guard case .refused(let other) = try test.fleet.fetch([1, 2], wishes: FetchWishes()) else {

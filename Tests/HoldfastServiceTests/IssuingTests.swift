@@ -49,6 +49,57 @@ import Testing
     #expect(try test.enrol(TestApp(salt: 7), invitation: short).reasons == ["expiredInvitation"])
   }
 
+  @Test func `a code is read in either case, with a hyphen between groups or without`() {
+    for text in ["ABCDE-FGHIJ-KLMNO-PQ234", "abcdefghijklmnopq234", "ABCDEFGHIJ-klmnoPQ234"] {
+      #expect(InvitationCode(text)?.text == "ABCDE-FGHIJ-KLMNO-PQ234", "\(text)")
+    }
+    for text in [
+      "ABCDE--FGHIJ-KLMNO-PQ234", "-ABCDE-FGHIJ-KLMNO-PQ234", "ABCDE-FGHIJ-KLMNO-PQ234-", "ABCD-EFGHIJ-KLMNO-PQ234",
+      "ABCDE-FGHIJ-KLMNO-PQ23", "ABCDE-FGHIJ-KLMNO-PQ2345", "ABCDE-FGHIJ-KLMNO-PQ230", "ABCDE-FGHIJ-KLMNO-PQ238",
+      "ABCDE FGHIJ KLMNO PQ234", "",
+    ] {
+      #expect(InvitationCode(text) == nil, "\(text)")
+    }
+  }
+
+  @Test func `a baseline stays that of its device, also where its appraisal was lost`() throws {
+    let test = try TestFleet(.sqlite)
+    let other = try TestFleet.device(2)
+    try test.fleet.register(other, label: nil, by: test.owner)
+    #expect(try test.enrol(TestApp(salt: 1), invitation: test.invite()).token != nil)
+    var table = ""
+    let records = try Backup(of: test.fleet).records().filter { record in
+      if case .table(let name) = record { table = name }
+      if case .row = record { return table != "appraisals" }
+      return true
+    }
+    let folder = try TemporaryFolder()
+    let location = try TestedDatabase.sqlite.newLocation(in: folder)
+    try Backup(records, version: FleetSchema.scripts.count).restore(
+      into: location, isComplete: true, clock: test.clock)
+    let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+    #expect(try test.enrol(TestApp(salt: 1), for: other, at: fleet).reasons == ["baselineOfAnotherDevice"])
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `issued tokens and refusals are counted by days, and days without any are zero`(database: TestedDatabase) throws
+  {
+    let test = try TestFleet(database)
+    let last = TestFleet.now / 86_400 * 86_400 + 2 * 86_400
+    #expect(try test.enrol(TestApp(salt: 1), invitation: test.invite()).token != nil)
+    test.wait(seconds: 2 * 86_400)
+    let late = TestApp(salt: 2, created: TestFleet.now + 2 * 86_400)
+    #expect(try test.enrol(late, invitation: InvitationCode("AAAAA-BBBBB-CCCCC-DDDDD")).token == nil)
+    for count: UInt64 in [1, 2, 3, 4] {
+      let days = try #require(
+        try test.perform("statistics", query: [("days", String(count))])["days"]?.elements)
+      #expect(days.compactMap { $0["day"]?.number } == (0..<count).map { last - (count - 1 - $0) * 86_400 })
+      #expect(days.compactMap { $0["issued"]?.number } == [0, 1, 0, 0].suffix(Int(count)))
+      #expect(days.last?["refused"] == .object([("unknownInvitation", .integer(1))]))
+      #expect(days.dropLast().allSatisfy { $0["refused"] == .object([]) })
+    }
+  }
+
   @Test(arguments: TestedDatabase.installed)
   func `without an invitation, an operator decides, and a fresh attestation collects the token`(
     database: TestedDatabase

@@ -232,6 +232,20 @@ import Testing
     #expect(try test.bulletins()[0].says().versions.count > 8)
   }
 
+  @Test func `a device has 16 minimum versions, and each of them may still be raised`() throws {
+    let test = try TestFleet(.sqlite)
+    let versions = [1, 2].map { AppVersion(major: $0, minor: 0, patch: 0) }
+    for (index, version) in (0..<34).map({ ($0, versions[$0 % 2]) }) {
+      try test.fleet.approve(
+        fixed([UInt8](repeating: UInt8(index), count: 32)), subject: try #require(BoundedText("app \(index / 2)")),
+        version: version, keys: try TestApp.keys(), by: test.owner)
+    }
+    for index in 0..<16 { _ = try test.raise(versions[0], of: "app \(index)") }
+    #expect(throws: AdministrationFault.conflict(.tooMany)) { try test.raise(versions[0], of: "app 16") }
+    _ = try test.raise(versions[1], of: "app 3")
+    #expect(try test.list("listMinimumVersions").count == 16)
+  }
+
   @Test(arguments: TestedDatabase.installed)
   func `a minimum version is said under every key whose tokens count`(database: TestedDatabase) throws {
     var policy = ServicePolicy()

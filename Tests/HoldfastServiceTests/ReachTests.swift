@@ -33,6 +33,8 @@ import Testing
     try log.take(bulletin.stamp.number + 5, for: test.device.deviceID)
     try log.send()
     #expect(try test.list("listReach").first?["known"]?.number == TestFleet.now + 3)
+    let taken = try test.list("listDeliveries").first?["taken"]
+    #expect(taken == .object([("device", .string(String(bulletin.stamp.number + 5)))]))
     #expect(try test.list("listReach", query: [("token", String(repeating: "0", count: 32))]).isEmpty)
     #expect(throws: AdministrationFault.conflict(.severalFilters)) {
       try test.list("listReach", query: [("token", hexadecimal(token)), ("prover", prover)])
@@ -107,8 +109,10 @@ import Testing
       after = page["next"]?.text
     } while after != nil
     #expect(paged == events)
-    #expect(throws: AdministrationFault.notFound) {
-      try test.perform("listTimeline", query: [("device", id), ("after", "1-2")])
+    for after in ["1-2", "-1-2-3", "1-2-3-", "1--2-3", "1-2-x", "1-2-9007199254740992", "1-2-3-4"] {
+      #expect(throws: AdministrationFault.notFound, "\(after)") {
+        try test.perform("listTimeline", query: [("device", id), ("after", after)])
+      }
     }
     #expect(throws: AdministrationFault.self) { try test.perform("listTimeline") }
   }

@@ -101,4 +101,15 @@ import Testing
     if case .mistake? = fault { return }
     Issue.record("\(String(describing: fault))")
   }
+
+  @Test(arguments: ["", "m\\n", String(repeating: "m", count: 65)])
+  func `a maker's name of another form is said with its place`(name: String) throws {
+    let maker = try Maker()
+    let text = #"{"maker":"\#(name)","app":"a","images":{}}"#
+    let mistake = JSONMistake(at: [.member("maker")], expected: .byteCount(1...64))
+    let signature = try maker.signature(text)
+    #expect(throws: ReleaseManifest.Fault.mistake(mistake)) {
+      try ReleaseManifest(Array(text.utf8), signature: signature, maker: maker.pem)
+    }
+  }
 }

@@ -204,13 +204,13 @@ extension StandingAnswer {
 
 extension TestFleet {
   /// Enrols an app on an invitation, and returns the id of its token.
-  func issuedToken(_ app: TestApp) throws -> TokenID {
-    let issued = try #require(try enrol(app, invitation: try invite()).token)
+  func issuedToken(_ app: TestApp, for device: DeviceDescriptor? = nil) throws -> TokenID {
+    let issued = try #require(try enrol(app, for: device, invitation: try invite(to: device)).token)
     let id: TokenID? = issued.claims["token_id"]?.text.flatMap { HoldfastFormats.fixedBytes(hexadecimal: $0) }
     return try #require(id)
   }
 
-  fileprivate func standing(_ app: TestApp, _ token: TokenID) throws -> TokenStanding? {
+  func standing(_ app: TestApp, _ token: TokenID) throws -> TokenStanding? {
     var app = app
     app.created = clock.seconds ?? 0
     guard case .known(let standing) = try fleet.standing(app.evidence(), of: token) else { return nil }

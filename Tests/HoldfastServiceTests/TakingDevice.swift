@@ -14,6 +14,8 @@ struct SaidClaims {
   let isSealed: Bool
   var revoked: [TokenID: UInt64] = [:]
   var versions: [String: AppVersion] = [:]
+  var introduced: [KeyID: IntroducedKey] = [:]
+  var ended: Set<KeyID> = []
   /// The users to lock until a time, in Unix seconds, or to remove (nil).
   var users: [String: UInt64?] = [:]
 
@@ -27,7 +29,16 @@ struct SaidClaims {
     #expect(said == stamp)
     claims.revoked.forEach { revoked[$0.tokenID] = $0.until }
     claims.versions.forEach { versions[$0.subject.description] = $0.version }
+    claims.introduced.forEach { introduced[Self.keyID(of: $0.point)] = $0 }
+    claims.ended.forEach { ended.insert($0.keyID) }
     claims.users.forEach { users.updateValue($0.until, forKey: $0.user.description) }
+  }
+}
+
+extension SaidClaims {
+  fileprivate static func keyID(of point: P256Point) -> KeyID {
+    var cryptography = OpenSSLCryptography()
+    return (try? HoldfastCore.keyID(of: point, using: &cryptography)) ?? KeyID()
   }
 }
 

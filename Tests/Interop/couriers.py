@@ -1,11 +1,11 @@
-"""An issuer that writes bulletins, the device that they are for, and provers of this peer that deliver them."""
+"""An issuer that writes bulletins, the device that they are for, and provers of this peer that deliver them and carry pages."""
 
 import json
 import secrets
 import time
 
 from devices import LinuxDevice, expect_status
-from holdfast_peer import bulletins, cbor, session, transport
+from holdfast_peer import bulletins, cbor, pages, session, transport
 from holdfast_peer.keys import jwk
 from holdfast_peer.session import COSE
 
@@ -119,6 +119,16 @@ class Courier:
         assert rows is None, "a list in answer to a bulletin"
         return result
 
+    def page(self, start=0):
+        """The sealed page of the log that begins with that entry; None if there is none."""
+        return pages.parse_page(self.send(pages.ask(start)))
+
+    def hand_over(self, receipt):
+        """The result of a receipt."""
+        result, rows = bulletins.parse_answer(self.send(pages.acknowledge(receipt)))
+        assert rows is None, "a list in answer to a receipt"
+        return result
+
     def ask(self):
         return bulletins.parse_answer(self.send(bulletins.ASK))[1]
 
@@ -174,3 +184,24 @@ def introduction(issuer, start=None, end=None):
     """The entry of a key that is introduced, from some seconds ago for an hour unless told otherwise."""
     now, point = int(time.time()), issuer.key.point
     return [point[1:33], point[33:], start or now - 10, end or now + 3600]
+
+
+MALFORMED_ABOUT_PAGES = (
+    *([9], [9, -1], [9, None], [9, 0, 0], [9, 2**53]),
+    *([11], [11, None], [11, b"", 0], [11, bytes(257)]),
+    [10, None],
+)
+
+
+def expect_pages_once_each(connect, home):
+    """Pages are for those who were accepted, once each, and leave the challenge as it was. `connect` makes a courier."""
+    connect().expect_malformed(pages.ask())
+    connect().expect_malformed(pages.acknowledge(bytes(10)))
+    courier = connect().accepted()
+    # In the middle of a round: the challenge is answered afterwards.
+    assert home.take(courier.page())["after"] == 0
+    assert courier.page() is None, "the page of this round is used up"
+    assert session.NAMES[courier.round(command="open-nothing").status] == "commandRefused"
+    assert courier.page() is None
+    courier.accepted()
+    assert courier.page(2**53 - 1) is None, "beyond the end"

@@ -7,6 +7,7 @@ from holdfast_peer import transport
 from holdfast_peer.session import STATUS
 
 MAXIMUM_USES = 60
+SECONDS = 10
 
 
 class Load(threading.Thread):
@@ -25,18 +26,27 @@ class Load(threading.Thread):
             pass  # killed in the middle of anything
 
 
-def kill_once(device, grants, tallies, pause):
+def kill_once(device, grants, tallies, pause, *, in_use):
+    """Kills the device `pause` seconds after the provers have begun; if `in_use`, after the first verdict."""
+    before = verdict_count(tallies)
     loads = [Load(device, grant, tally) for grant, tally in zip(grants, tallies) for _ in range(2)]
     for load in loads:
         load.start()
+    deadline = time.monotonic() + SECONDS
+    while in_use and verdict_count(tallies) == before and time.monotonic() < deadline:
+        time.sleep(0.001)
     time.sleep(pause)
     device.process.kill()
     device.process.wait()
     for load in loads:
-        load.join(10)
+        load.join(SECONDS)
         assert not load.is_alive(), "a prover hangs on a device that is dead"
     device.command_line.succeed("device", "audit", "--verify", "--dir", device.device_folder)
     device.start()
+
+
+def verdict_count(tallies):
+    return sum(map(len, tallies))
 
 
 def check_uses(tallies):

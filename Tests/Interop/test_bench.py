@@ -10,6 +10,7 @@ import pytest
 from devices import LinuxDevice, served
 
 ACCEPTED, DENIED, MALFORMED, USAGE = 0, 1, 2, 64
+PROVING = ["latency", "rounds", "measure", "board"]
 PERCENTILES = ["min", "p50", "p90", "p99", "p99_9", "max"]
 
 
@@ -26,17 +27,17 @@ def lock(holdfast, folder):
 
 def arguments(device, verb, *more):
     """The arguments of a benchmark of the device, or of none. A busy machine is no reason for a failure."""
-    place = ["--connect", device.endpoint, "--state", device.folder / "phone"]
+    place = [] if verb in ("measure", "otp") else ["--connect", device.endpoint, "--state", device.folder / "phone"]
     patience = ["--budget-ms", "3600000"] if verb == "latency" else []
-    return ["bench", verb, *([] if verb == "measure" else place), *patience, *more]
+    return ["bench", verb, *place, *patience, *more]
 
 
 @pytest.fixture(scope="module")
 def results(lock):
     """The JSON of each benchmark."""
     return {
-        verb: lock.command_line.read_json(*arguments(lock, verb, "--rounds", "20"))
-        for verb in ("latency", "rounds", "measure", "board")
+        verb: lock.command_line.read_json(*arguments(lock, verb, *([] if verb == "otp" else ["--rounds", "20"])))
+        for verb in (*PROVING, "otp")
     }
 
 
@@ -46,7 +47,7 @@ def series(result):
     return {"total": times} if "histogram" in times else times
 
 
-@pytest.mark.parametrize("verb", ["latency", "rounds", "measure", "board"])
+@pytest.mark.parametrize("verb", PROVING)
 def test_a_result_has_percentiles_histogram_rate_version_host_and_bytes(results, verb):
     result = results[verb]
     assert (result["benchmark"], result["format"], result["rounds"]) == (verb, 1, 20)
@@ -62,11 +63,26 @@ def test_a_result_has_percentiles_histogram_rate_version_host_and_bytes(results,
         assert count == (expected or (19 if verb == "measure" else 20)), name
 
 
+def test_passwords_a_second_have_the_same_members_and_the_times_of_ten_thousand(results):
+    result = results["otp"]
+    assert (result["benchmark"], result["format"]) == ("otp", 1)
+    assert result["version"] and result["host"] == results["latency"]["host"] and "bytes_hashed" not in result
+    times = result["microseconds"]
+    assert [times[one] for one in PERCENTILES] == sorted(times[one] for one in PERCENTILES)
+    assert result["codes"] == 10_000 * sum(count for _, count in times["histogram"])
+    assert abs(result["rate_per_second"] - result["codes_per_second"]) <= 0.05 * result["codes_per_second"]
+    # A code takes the rest of the second's part that a batch has.
+    assert 0.2 <= times["p50"] * result["codes_per_second"] / 1e6 / 10_000 <= 1.5
+
+
 def test_the_parts_of_a_result_are_named(results):
     assert list(results["latency"]["microseconds"]) == ["total", "measure", "connect", "round", "device"]
     assert list(results["rounds"]["parts"]) == ["challenge", "answer", "verdict"]
     assert list(results["measure"]["microseconds"])[:2] == ["first", "later"]
     assert "app.image" in results["measure"]["microseconds"]
+    assert list(results["board"]["parts"]) == [
+        f"{kind}: {part}" for kind in ("first", "remembered") for part in ("host", "line and device")
+    ]
 
 
 def test_a_whole_token_is_sent_in_each_first_round_of_a_board_and_a_reference_in_the_others(results):
@@ -74,6 +90,20 @@ def test_a_whole_token_is_sent_in_each_first_round_of_a_board_and_a_reference_in
     assert list(board["microseconds"]) == ["first", "remembered"]
     assert board["bytes"]["first"] > board["bytes"]["remembered"] + 300
     assert "instructions" not in board
+
+
+@pytest.mark.parametrize("option", ["--megahertz", "--bits-per-second"])
+def test_without_a_console_a_board_has_its_measured_times_and_one_line_says_why(lock, option):
+    """A real board has no counts of instructions."""
+    done = lock.command_line.run(*arguments(lock, "board", "--rounds", "3", option, "640"))
+    assert done.returncode == ACCEPTED
+    # The default key for proofs has its warning.
+    [line] = [line for line in done.stderr.decode().splitlines() if "warning" not in line]
+    assert line.startswith(f"holdfast: the times are measured: {option} needs --console, with the instructions that ")
+    names = [line[:19].rstrip() for line in done.stdout.decode().splitlines()]
+    assert names[2:] == ["first", "  host", "  line and device", "remembered", "  host", "  line and device"], (
+        done.stdout
+    )
 
 
 def test_the_console_of_a_board_tells_the_instructions_of_the_answers(lock, tmp_path):
@@ -87,7 +117,7 @@ def test_the_console_of_a_board_tells_the_instructions_of_the_answers(lock, tmp_
     assert missing.returncode == MALFORMED
 
 
-@pytest.mark.parametrize("verb", ["latency", "rounds", "measure", "board"])
+@pytest.mark.parametrize("verb", PROVING)
 def test_a_picture_that_cannot_be_written_is_refused_before_the_benchmark(lock, tmp_path, verb):
     for svg, word in ((tmp_path, "folder"), (tmp_path / "none" / "x.svg", "does not exist"), ("", "--svg")):
         done = lock.command_line.run(*arguments(lock, verb, "--rounds", "100000", "--svg", svg), timeout=20)
@@ -97,6 +127,17 @@ def test_a_picture_that_cannot_be_written_is_refused_before_the_benchmark(lock, 
     lock.command_line.succeed(*arguments(lock, verb, "--rounds", "3", "--svg", picture))
     text = picture.read_text()
     assert text.startswith("<svg ") and 'role="img"' in text and "p99.9" in text
+    assert f">budget {'3.6 M' if verb == 'latency' else '100'} ms<" in text
+
+
+def test_the_picture_of_a_board_has_first_and_remembered_tokens_each_with_budget_percentiles_and_parts(lock, tmp_path):
+    picture = tmp_path / "x.svg"
+    lock.command_line.succeed(*arguments(lock, "board", "--rounds", "5", "--budget-ms", "7", "--svg", picture))
+    text = picture.read_text()
+    assert re.search(r">First tokens, answers of \d{3,} bytes<", text)
+    assert re.search(r">Remembered tokens, answers of \d{2,3} bytes<", text)
+    for once_each in (">budget 7 ms<", ">host<", ">line and device<", ">p99.9 "):
+        assert text.count(once_each) == 2, once_each
 
 
 @pytest.mark.parametrize(
@@ -104,8 +145,12 @@ def test_a_picture_that_cannot_be_written_is_refused_before_the_benchmark(lock, 
     [
         ["measure", "--rounds", "1"],
         ["measure", "--rounds", "0"],
-        ["board", "--connect", "unix:x", "--state", "x", "--megahertz", "64"],
+        ["board", "--connect", "unix:x", "--state", "x", "--megahertz", "0"],
         ["board", "--connect", "unix:x", "--state", "x", "--console", "x", "--megahertz", "0"],
+        ["board", "--connect", "unix:x", "--state", "x", "--bits-per-second", "0"],
+        ["rounds", "--connect", "unix:x", "--state", "x", "--budget-ms", "0"],
+        ["measure", "--budget-ms", "0"],
+        ["otp", "--seconds", "0"],
         ["board", "--connect", "unix:x", "--state", "x", "--rounds", "0"],
         ["compare", "-", "-"],
         ["compare", "x"],
@@ -114,6 +159,29 @@ def test_a_picture_that_cannot_be_written_is_refused_before_the_benchmark(lock, 
 )
 def test_wrong_arguments_are_refused(lock, words):
     assert lock.command_line.run("bench", *words).returncode == USAGE
+
+
+def test_passwords_have_progress_and_a_histogram_on_a_terminal_only(lock):
+    words = [lock.command_line.path, "bench", "otp", "--seconds", "3"]
+    near, far = pty.openpty()
+    subprocess.run(words, env=lock.command_line.environment, stdout=far, stderr=far, check=True)
+    os.close(far)
+    shown = os.read(near, 1 << 16).decode().splitlines()
+    os.close(near)
+    assert "holdfast: 1 of 3 seconds, about 2 s left" in shown
+    assert len([line for line in shown if re.fullmatch(r" *[0-9.]+  #* \d+", line)]) == 12, shown
+    quiet = subprocess.run(words, env=lock.command_line.environment, capture_output=True, check=True)
+    assert not quiet.stderr
+    rate, names, times = quiet.stdout.decode().splitlines()
+    assert re.fullmatch(r"\d+ codes per second, \d+ ns each", rate) and names.split() == [
+        "ms",
+        "p50",
+        "p90",
+        "p99",
+        "p99.9",
+        "max",
+    ]
+    assert times.startswith("10,000 codes  ")
 
 
 def test_progress_with_an_estimate_is_shown_on_a_terminal_only(lock):
@@ -160,28 +228,61 @@ def spread(results):
     return changed
 
 
-@pytest.mark.parametrize("verb", ["latency", "rounds", "measure", "board"])
+def details(result):
+    """The parts and the instructions of a result by name."""
+    instructions = {f"{name}: instructions": counts for name, counts in result.get("instructions", {}).items()}
+    return result.get("parts", {}) | instructions
+
+
+@pytest.mark.parametrize("verb", [*PROVING, "otp"])
 def test_a_result_does_not_differ_from_itself(compare, results, verb):
     done = compare(results[verb], results[verb])
     lines = done.stdout.decode().splitlines()
     assert done.returncode == ACCEPTED and not done.stderr
-    assert len(lines) == len(series(results[verb]))
+    names = [*series(results[verb]), *details(results[verb])]
+    assert [line.split("  ")[0] for line in lines] == names
     assert all(line.endswith("p = 1: no significant difference") for line in lines), lines
 
 
 def test_longer_times_are_slower_and_shorter_ones_faster_with_ratio_and_probability(compare, spread):
     slow = slowed(spread, 10)
-    assert re.fullmatch(
-        r"total  1\.1 times \(1\.0\d+ to 1\.1\d+\), p < 0\.0001: slower\n", compare(spread, slow).stdout.decode()
-    )
-    assert compare(slow, spread).stdout.decode().endswith("faster\n")
+    line = compare(spread, slow).stdout.decode().splitlines()[0]
+    assert re.fullmatch(r"total +1\.1 times \(1\.0\d+ to 1\.1\d+\), p < 0\.0001: slower", line)
+    assert compare(slow, spread).stdout.decode().splitlines()[0].endswith(": faster")
     told = json.loads(compare(spread, slow, "--json").stdout)
     assert told["slower"] is True and told["benchmark"] == "rounds"
-    [one] = told["series"]
+    one, *parts = told["series"]
     assert (one["name"], one["verdict"]) == ("total", "slower")
+    assert [(part["name"], part["verdict"]) for part in parts] == [
+        (name, "unchanged") for name in ("challenge", "answer", "verdict")
+    ]
     assert one["low_thousandths"] <= one["ratio_thousandths"] <= one["high_thousandths"]
     assert 1090 <= one["ratio_thousandths"] <= 1110 and one["p_millionths"] == 0
     assert json.loads(compare(spread, spread, "--json").stdout)["slower"] is False
+
+
+@pytest.mark.parametrize("name", ["challenge", "verdict"])
+def test_the_part_of_a_round_that_became_slower_is_named(compare, spread, name):
+    parts = {part: {"histogram": [[100, 400], [101, 400]]} for part in ("challenge", "answer", "verdict")}
+    before = {**spread, "parts": parts}
+    after = {**spread, "parts": {**parts, name: {"histogram": [[120, 400], [121, 400]]}}}
+    told = json.loads(compare(before, after, "--json").stdout)
+    assert told["slower"] and [one["name"] for one in told["series"] if one["verdict"] == "slower"] == [name]
+    # A file without parts, as earlier versions wrote them, is compared as far as it goes.
+    old = {member: value for member, value in before.items() if member != "parts"}
+    assert [one["name"] for one in json.loads(compare(old, after, "--json").stdout)["series"]] == ["total"]
+
+
+def test_the_instructions_of_a_board_are_compared_where_both_files_have_them(compare, results):
+    counted = {kind: {"histogram": [[number, 20]]} for kind, number in (("first", 2_800_000), ("remembered", 133_000))}
+    before = {**results["board"], "instructions": counted}
+    after = {**before, "instructions": {**counted, "remembered": {"histogram": [[134_000, 20]]}}}
+    told = {one["name"]: one["verdict"] for one in json.loads(compare(before, after, "--json").stdout)["series"]}
+    assert told["first: instructions"] == "unchanged" and told["remembered: instructions"] == "slower"
+    assert list(told)[:2] == ["first", "remembered"]
+    for pair in ((before, results["board"]), (results["board"], after)):
+        names = [one["name"] for one in json.loads(compare(*pair, "--json").stdout)["series"]]
+        assert not [name for name in names if "instructions" in name] and names[:2] == ["first", "remembered"]
 
 
 def test_another_host_is_told(compare, spread):
@@ -195,7 +296,7 @@ def test_files_that_are_no_results_or_of_different_benchmarks_are_refused(compar
         "another benchmark": results["latency"],
         "another version": {**spread, "format": 2},
         "no version": {name: value for name, value in spread.items() if name != "format"},
-        "a benchmark that there is not": {**spread, "benchmark": "otp"},
+        "a benchmark that there is not": {**spread, "benchmark": "nothing"},
         "no times": {**spread, "microseconds": {}},
         "an empty histogram": {**spread, "microseconds": {**spread["microseconds"], "histogram": []}},
         "falling values": {**spread, "microseconds": {"histogram": [[5, 1], [4, 1]]}},
@@ -203,6 +304,9 @@ def test_files_that_are_no_results_or_of_different_benchmarks_are_refused(compar
         "a count of 0": {**spread, "microseconds": {"histogram": [[5, 0]]}},
         "a count without a value": {**spread, "microseconds": {"histogram": [[5]]}},
         "a value that is no number": {**spread, "microseconds": {"histogram": [["5", 1]]}},
+        "parts that are none": {**spread, "parts": []},
+        "a part without values": {**spread, "parts": {"answer": {"histogram": []}}},
+        "instructions without values": {**spread, "instructions": {"first": {}}},
         "a cut file": json.dumps(spread)[:-20],
         "an empty file": "",
         "an array": "[]",

@@ -453,6 +453,16 @@ def test_each_change_that_an_operator_makes_keeps_its_reason(service, visitor, f
     assert status == 409 and "No approved executable" in page.text
     status, headers, _ = visitor.send(f"{ROOT}/keys/new", active="2030-01-02T03:04", reason="x")
     assert status == 303 and "2030-01-02 03:04 UTC" in visitor.get(headers["Location"]).text
+    key = max(service.json("list", "keys")["items"], key=lambda each: each["active"])["id"]
+    order = {"device": device, "reason": "to introduce"}
+    status, headers, _ = visitor.send(f"{ROOT}/keys/{key}/introduce", until="2031-02-03T04:05", **order)
+    assert status == 303 and key in headers["Location"]
+    page = visitor.get(f"{ROOT}/key-orders?device={device}")
+    assert "2031-02-03 04:05 UTC" in page.text and f"{ROOT}/keys/{key}" in page.links
+    status, _, page = visitor.send(f"{ROOT}/keys/{key}/introduce", until="2029-02-03T04:05", **order)
+    assert status == 409 and "would not sign before it" in page.text
+    status, _, _ = visitor.send(f"{ROOT}/keys/{key}/end", device=device, reason="to end")
+    assert status == 303 and service.json("list", "key-orders")["items"][0]["ended"]
     text = visitor.get(f"{ROOT}/policy/edit").all("textarea", name="policy")[0]["text"]
     policy = {**json.loads(text), "token_seconds": 86_401}
     status, headers, _ = visitor.send(f"{ROOT}/policy/edit", policy=json.dumps(policy).replace(",", ",\r\n"))

@@ -32,7 +32,7 @@ def tallies():
 
 @pytest.mark.parametrize("number", range(1, KILLS + 1))
 def test_a_kill_makes_the_device_forget_nothing(linux_device, grants, tallies, moments, number):
-    kill_once(linux_device, grants, tallies, moments.uniform(0, 0.03))
+    kill_once(linux_device, grants, tallies, moments.uniform(0, 0.03), in_use=number % 2 == 0)
 
 
 def test_the_kills_came_while_tokens_were_being_used(tallies):

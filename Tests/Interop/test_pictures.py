@@ -3,6 +3,7 @@ overlaps another or leaves the picture."""
 
 import json
 import pathlib
+import re
 import subprocess
 
 import browser
@@ -10,6 +11,7 @@ import pytest
 from devices import LinuxDevice, served
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PERFORMANCE = ROOT / "docs/performance.md"
 
 # The texts and lines of a picture, with their contrast and boxes. Texts have an edge in the colour of the ground, so the ground is
 # behind them everywhere. Lines that only help to read a value across need no contrast (WCAG 2.2, 1.4.11).
@@ -58,6 +60,7 @@ BARS = {
     "kind": "bars",
     "title": "Holdfast's time divided by the time of another program",
     "unit": "ratio",
+    "log": False,
     "bars": [
         {"name": LONG, "value": 0.31, "low": 0.28, "high": 0.36, "limit": 0.5},
         {"name": "over", "value": 1.3, "low": 1.2, "high": 1.45, "limit": 1.15},
@@ -65,7 +68,23 @@ BARS = {
         {"name": "<b>&amp;\"'", "value": 1, "low": 1, "high": 1, "limit": None},
     ],
 }
+RATIOS = {
+    **BARS,
+    "log": True,
+    "bars": [
+        {
+            "name": f"{LONG[: 40 + number]}, to {number}",
+            "value": value,
+            "low": value * 0.9,
+            "high": value * 1.2,
+            "limit": limit,
+        }
+        for number, (value, limit) in enumerate([(0.026, 0.04), (1.06, 1.1), (20.5, 12), (0.999, 1), (0.0004, None)])
+    ],
+}
 NOTHING = {**BARS, "bars": []}
+KINDS = {"curves": CURVES, "linear": LINEAR, "bars": BARS, "ratios": RATIOS, "nothing": NOTHING}
+COMMITTED = sorted((ROOT / "docs/pictures").glob("*.svg"))
 
 
 @pytest.fixture(scope="module")
@@ -89,11 +108,11 @@ def rounds(holdfast, folder):
 
 @pytest.fixture(scope="module")
 def pictures(holdfast, rounds, tmp_path_factory):
-    """All pictures, of each kind."""
+    """Pictures of each kind, and those that the documents show."""
     folder = tmp_path_factory.mktemp("pictures")
     tool = ROOT / ".build-tests/release/bench-charts"
     assert tool.exists(), "the unit tests' build makes bench-charts"
-    for name, chart in {"curves": CURVES, "linear": LINEAR, "bars": BARS, "nothing": NOTHING}.items():
+    for name, chart in KINDS.items():
         (folder / f"{name}.json").write_text(json.dumps(chart))
         subprocess.run([tool, folder / f"{name}.json", folder / f"{name}.svg"], check=True)
     # A budget far beyond the values, one in the middle of them, and a distribution without one.
@@ -112,8 +131,19 @@ def pictures(holdfast, rounds, tmp_path_factory):
         assert subprocess.run(latency, capture_output=True, check=False).returncode in (0, 1)
     subprocess.run([holdfast, "bench", "measure", "--rounds", "20", "--svg", folder / "measure.svg"], check=True)
     found = sorted(folder.glob("*.svg"))
-    assert len(found) == 7
-    return found + rounds
+    assert len(found) == 8
+    shown = [path for document in (ROOT / "README.md", PERFORMANCE) for path in pictures_in(document)]
+    assert set(shown) == set(COMMITTED), (
+        "the pictures of docs/pictures are those that README.md and performance.md show"
+    )
+    return found + rounds + COMMITTED
+
+
+def pictures_in(document):
+    """The pictures that a document shows."""
+    return [
+        (document.parent / name).resolve() for name in re.findall(r"!\[[^]]*\]\(([^)]+\.svg)\)", document.read_text())
+    ]
 
 
 def overlap(one, other):

@@ -285,7 +285,7 @@ def tallies():
 @pytest.mark.parametrize("number", range(1, KILLS + 1))
 class TestKills:
     def test_a_kill_makes_the_device_forget_nothing(self, device, grants, tallies, moments, number):
-        kill_once(device, grants, tallies, moments.uniform(0, 0.03))
+        kill_once(device, grants, tallies, moments.uniform(0, 0.03), in_use=number % 2 == 0)
 
     def test_a_kill_of_the_owners_verb_leaves_the_device_serving(self, device, grants, moments, number):
         process = device.command_line.start(

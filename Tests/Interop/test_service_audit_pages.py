@@ -5,24 +5,45 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import tempfile
 import time
 
+import postgresql
 import pytest
 from holdfast_peer.command_line import stop
-from test_service import Instance, new_database, new_service
-from test_service import server as server  # noqa: PLC0414
+from test_service import Instance, new_service
 from test_service_bulletins import OK, UNAVAILABLE, WAIVED, Stranger, enroll
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def service(request, tmp_path_factory):
-    database = None if request.param == "sqlite" else new_database(request.getfixturevalue("server"))
-    return new_service(request, tmp_path_factory.mktemp("audit-pages"), database)
+def pair(request):
+    """A primary of PostgreSQL with a synchronous standby; None for SQLite, whose operator does without a standby."""
+    if request.param == "sqlite":
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="hf") as folder:
+        os.chmod(folder, 0o711)
+        try:
+            pair = postgresql.Pair(folder)
+        except postgresql.Absent as reason:
+            pytest.skip(str(reason))
+        pair.create()
+        # Otherwise the service sees no standby, and signs nothing.
+        pair.primary.sql(f"GRANT pg_read_all_stats TO {postgresql.ROLE}")
+        try:
+            yield pair
+        finally:
+            pair.kill()
 
 
 @pytest.fixture(scope="module")
-def instance(service):
-    instance = Instance(service, within=WAIVED)
+def service(request, tmp_path_factory, pair):
+    return new_service(request, tmp_path_factory.mktemp("audit-pages"), pair and pair.url)
+
+
+@pytest.fixture(scope="module")
+def instance(service, pair):
+    instance = Instance(service, within=() if pair else WAIVED)
     yield instance
     assert instance.stop() == 0, "exit status"
 
@@ -50,7 +71,7 @@ def prove(service, state):
     return json.loads(done.stdout)
 
 
-def test_a_log_goes_home_and_its_receipt_comes_back(service, instance, device):
+def test_a_log_goes_home_and_its_receipt_comes_back(service, instance, device, pair):
     """The device names the service as the home of its log; one prover carries pages there and the receipt back."""
     keys = instance.ask("GET", "/.well-known/jwks.json")[2]
     (service.folder / "keys.json").write_text(json.dumps(keys))
@@ -81,6 +102,8 @@ def test_a_log_goes_home_and_its_receipt_comes_back(service, instance, device):
         assert later["complete_through"] > state["complete_through"] and later["missing"] == 0, later
         check_that_pages_are_kept_for_a_service_that_takes_them(service, phone)
         check_the_path_of_a_stolen_phone(service, instance, phone)
+        if pair:
+            check_that_a_receipt_needs_the_standby(service, phone, device, pair)
     finally:
         stop(lock)
     events = {entry["event"] for entry in service.json("list", "audits", "--device", device)["items"]}
@@ -117,6 +140,20 @@ def check_the_path_of_a_stolen_phone(service, instance, phone):
     service.command_line.read_json("sync", "--state", phone)
     (path,) = service.json("list", "reach", "--token", token)["items"]
     assert abs(path["known"] - time.time()) < 600, path
+
+
+def check_that_a_receipt_needs_the_standby(service, phone, device, pair):
+    """While the standby is down, nothing is acknowledged; afterwards, the same pages are."""
+    before = state_of(service, device)["acknowledged"]
+    prove(service, phone)
+    pair.standby.kill()
+    done = service.command_line.run("sync", "--state", phone, "--timeout", "3", "--json")
+    assert done.returncode == UNAVAILABLE, done
+    assert state_of(service, device)["acknowledged"] == before
+    pair.standby.start()
+    pair.wait_for_replication()
+    service.command_line.read_json("sync", "--state", phone)
+    assert state_of(service, device)["acknowledged"] > before
 
 
 def text(count):

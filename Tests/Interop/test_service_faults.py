@@ -317,6 +317,7 @@ def test_three_instances_start_at_once_on_an_empty_schema_and_on_an_older_one(re
     name = service.database.split("?")[0].rsplit("/", 1)[1]
     # As version 1 left it: without the tables of later scripts.
     server.sql(
+        "DROP TABLE key_orders, bulletin_keys",
         "DROP TABLE minimum_versions, user_orders, bulletin_versions, bulletin_users",
         "DROP TABLE audit_heads, audit_logs, first_revocations",
         "DROP TABLE device_groups, group_devices, bulletin_audiences, bulletins, bulletin_entries",

@@ -13,11 +13,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.yaml"
 
 # The schemas do not say that base64 holds JSON, that a version needs an app and a manifest its signature, which names of
-# findings there are, or that a minimum version is for a device or a group: these operations refuse some bodies that have the
+# findings there are, or that a minimum version or an order about a key is for a device or a group: these operations refuse some bodies that have the
 # right form. All other checks apply to them.
 NOT_ONLY_FORM = """
 [[operations]]
-include-operation-id = ["setSettings", "removeSettings", "setPostureRules", "setPolicy", "approveImage", "raiseMinimumVersion"]
+include-operation-id = ["setSettings", "removeSettings", "setPostureRules", "setPolicy", "approveImage", "raiseMinimumVersion", "introduceKey", "endKey"]
 checks.positive_data_acceptance.enabled = false
 """
 

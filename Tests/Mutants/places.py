@@ -9,7 +9,8 @@ import re
 
 TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
-      |(?P<text>\#?\"\"\".*?\"\"\"\#?|\#?"(?:\\\((?:[^()"]|"[^"]*"|\([^()]*\))*\)|\\.|[^"\\\n])*"\#?)
+      |(?P<text>\#?\"\"\".*?\"\"\"\#?|\#"(?:[^"\n]|"(?!\#))*"\#
+        |"(?:\\\((?:[^()"]|"[^"]*"|\([^()]*\))*\)|\\.|[^"\\\n])*")
       |(?P<number>0x[0-9A-Fa-f_]+|0b[01_]+|[0-9][0-9_]*(?:\.[0-9]+)?)
       |(?P<word>[@\#]?`?[A-Za-z_\x80-\xff$][\w$\x80-\xff]*`?)
       |(?P<line>\n)
@@ -188,7 +189,7 @@ class Finder:
     def operator(self, index, token):
         kinds = {*BOUNDS, "==", "!=", "&&", "||", "..<", *SIGNS}
         pair = self.operands(index) if token.text in kinds else None
-        if not pair:
+        if not pair or self.text(index + 1, pair[1]).startswith("~Copyable"):
             return
         whole, left, right = self.text(*pair), self.text(pair[0], index - 1), self.text(index + 1, pair[1])
         if token.text in COMPARISONS:
@@ -267,11 +268,12 @@ class Finder:
         ):
             return
         if token.kind == "text":
-            if "\\(" in token.text or token.text == '""' or after.text == ":":
+            interpolated = any(mark in token.text for mark in ("\\(", "\\#("))
+            if interpolated or '"""' in token.text or token.text == '""' or after.text == ":":
                 return
-            other = token.text[:-1] + '!"' if not token.text.endswith("#") else token.text
-            if other != token.text:
-                self.add(index, index, "(mutant(\0) ? " + joined(other) + " : ", ")", f"{line}: {token.text} → {other}")
+            end = -2 if token.text.startswith("#") else -1
+            other = token.text[:end] + "!" + token.text[end:]
+            self.add(index, index, "(mutant(\0) ? " + other + " : ", ")", f"{line}: {token.text} → {other}")
             return
         if before.text in (".", "<", "case", "[") and not before.spaced and before.text != "[":
             return

@@ -27,11 +27,18 @@ MODULES = [
     "HoldfastDevice",
     "HoldfastService",
 ]
-# Further tests of the core, in addition to those of the modules that are broken.
-FURTHER = {"HoldfastCore": ["HoldfastVectorsTests", "HoldfastFormatsTests", "HoldfastDeviceTests"]}
+# Further tests of a module, in addition to its own.
+FURTHER = {
+    "HoldfastCore": ["HoldfastVectorsTests", "HoldfastFormatsTests", "HoldfastDeviceTests"],
+    "HoldfastFirmware": ["HoldfastDeviceTests"],
+    "HoldfastIssuer": ["HoldfastVectorsTests", "HoldfastServiceTests"],
+    "HoldfastAuthenticator": ["HoldfastVectorsTests"],
+}
 # What the run lists, and fails for.
 LEFT = ("survived", "not reached")
-OUTCOMES = ["killed", "survived", "explained", "not reached", "not compiled"]
+# What an interrupted run has left, and `--again` tries too.
+UNTRIED = "not tried"
+OUTCOMES = ["killed", "survived", "explained", "not reached", "not compiled", UNTRIED]
 # How often a module may fail to compile before all mutants on the lines of its errors are dropped, and before giving up.
 (PATIENT_BUILDS, BUILDS) = (3, 25)
 
@@ -55,7 +62,7 @@ class Copy:
         return [each for each in self.mutants if each.key not in self.refused]
 
     def write(self):
-        """Writes the files that differ, so that nothing else is compiled again."""
+        """Writes the files that differ, so that nothing else is compiled again, and removes those that are gone."""
         names = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -65,7 +72,7 @@ class Copy:
         broken = {}
         for mutant in self.compiled():
             broken.setdefault(mutant.file, []).append(mutant)
-        self.spans = {}
+        self.spans, written = {}, set()
         for name in names.decode().split("\0"):
             path = ROOT / name
             if not name or not path.is_file():
@@ -77,6 +84,10 @@ class Copy:
                 text, self.spans[name] = places.written(contents.decode("latin-1"), broken[name])
                 contents = text.encode("latin-1")
             put(self.source / name, contents, path.stat().st_mode)
+            written.add(self.source / name)
+        for path in self.source.rglob("*"):
+            if path.is_file() and path not in written:
+                path.unlink()
 
     def package(self, text):
         """The package, reduced to the broken modules with their tests. Warnings about switches are no errors."""
@@ -184,7 +195,9 @@ def chosen(only, count, seed, results):
                 found += places.find(name, path.read_text("latin-1"))
     if results:
         left = {
-            f"{each['file']}: {each['change']}" for each in json.loads(results.read_text()) if each["outcome"] in LEFT
+            f"{each['file']}: {each['change']}"
+            for each in json.loads(results.read_text())
+            if each["outcome"] in (*LEFT, UNTRIED)
         }
         found = [each for each in found if each.key in left]
     if count and count < len(found):
@@ -232,7 +245,9 @@ def main():
         "--folder", type=pathlib.Path, default=ROOT / ".build-mutants", help="where everything is built"
     )
     parser.add_argument(
-        "--again", type=pathlib.Path, help="run only the mutants of these results (JSON) that were not killed"
+        "--again",
+        type=pathlib.Path,
+        help="run only the mutants of these results (JSON) that were not killed or not tried",
     )
     options = parser.parse_args()
     mutants = chosen(options.only, options.count, options.seed, options.again)
@@ -247,7 +262,7 @@ def main():
     numbers = {number for spans in copy.spans.values() for number in spans}
     outcomes = tested.judge([each for each in mutants if each.number in numbers], options.jobs)
     for mutant in mutants:
-        outcome, by = outcomes.get(mutant.number, ("not compiled", ""))
+        outcome, by = outcomes.get(mutant.number, (UNTRIED if mutant.number in numbers else "not compiled", ""))
         if outcome in LEFT and mutant.key in reasons:
             outcome = "explained"
         results.append(
@@ -261,7 +276,7 @@ def main():
         for each in left:
             print(f"{each['outcome']}: {each['file']}:{each['line']}: {each['change']}")
         print(table(results))
-    sys.exit(1 if left else 0)
+    sys.exit(1 if left or any(each["outcome"] == UNTRIED for each in results) else 0)
 
 
 if __name__ == "__main__":

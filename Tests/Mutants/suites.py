@@ -91,17 +91,21 @@ class Suites:
                     self.say(f"{suite} fails without a mutant, and is left out")
 
     def judge(self, mutants, jobs):
-        """The outcome of each mutant, by its number, with the suite that noticed it."""
-        self.explore(jobs)
-        self.say(f"{len(self.seconds)} suites, {sum(self.seconds.values()):.0f} s; running {len(mutants)} mutants")
-        outcomes, started = {}, time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        """The outcome of each mutant, by its number, with the suite that noticed it. After Ctrl-C, of those that were tried."""
+        outcomes, started, pool = {}, time.monotonic(), concurrent.futures.ThreadPoolExecutor(jobs)
+        try:
+            self.explore(jobs)
+            self.say(f"{len(self.seconds)} suites, {sum(self.seconds.values()):.0f} s; running {len(mutants)} mutants")
             for mutant, outcome in zip(mutants, pool.map(self.try_mutant, mutants), strict=True):
                 outcomes[mutant.number] = outcome
                 if outcome[0] != "killed":
                     self.say(f"{outcome[0]}: {mutant.file}:{mutant.line}: {mutant.change}")
                 if len(outcomes) % 100 == 0:
                     self.say(f"{len(outcomes)} of {len(mutants)}, {time.monotonic() - started:.0f} s")
+        except KeyboardInterrupt:
+            self.say(f"interrupted: {len(outcomes)} of {len(mutants)} were tried")
+        finally:
+            pool.shutdown(cancel_futures=True)
         return outcomes
 
     def try_mutant(self, mutant):
@@ -111,10 +115,11 @@ class Suites:
         with self.lock:
             noticed = self.noticed[mutant.file]
             reaching.sort(key=lambda suite: (-noticed[suite], self.seconds[suite]))
+        # Of the others, those first that reach few mutants: this line is what they are about. The first of them runs in any case.
         rest, left = [], BUDGET
-        for suite in reaching[SINGLE:]:
-            left -= self.seconds[suite]
-            if left > 0:
+        for suite in sorted(reaching[SINGLE:], key=lambda suite: len(self.reached[suite])):
+            if not rest or self.seconds[suite] < left:
+                left -= self.seconds[suite]
                 rest.append(suite)
         for group in [*([suite] for suite in reaching[:SINGLE]), rest]:
             expected = sum(self.seconds[suite] for suite in group)

@@ -72,6 +72,18 @@ def test_comments_texts_and_a_microcontrollers_lines_stay():
     assert numbered(source) == []
 
 
+def test_bits_that_are_cleared_are_broken_and_what_cannot_be_copied_stays():
+    assert [mutant.change for mutant in numbered("let a = b & ~c\n")] == ["b & ~c → b | ~c"]
+    assert numbered("func d<E: F & ~Copyable>(_ e: inout E) {}\n") == []
+
+
+def test_a_raw_text_is_broken_as_a_whole():
+    found = numbered('put(#","a":""#)\nlet b = #"{"c":\\#(d)}"#\n')
+    assert [mutant.change for mutant in found if " → left out" not in mutant.change] == [
+        'put(#","a":""#): #","a":""# → #","a":"!"#'
+    ]
+
+
 def test_errors_of_the_compiler_are_read_with_their_places(tmp_path):
     output = f"{tmp_path}/Sources/A.swift:3:14: error: no\n/usr/B.swift:1:1: error: no\n{tmp_path}/C.swift:4:1: warning: no\n"
     assert suites.errors(output, tmp_path) == [("Sources/A.swift", 3, 14)]
@@ -88,3 +100,16 @@ def test_a_line_that_no_test_notices_is_listed(tmp_path):
     outcomes = suites.Suites(tmp_path / "source", tmp_path, said.append).judge(mutants, 1)
     assert [outcomes[number][0] for number in range(4)] == ["killed", "survived", "killed", "not reached"]
     assert any(text.startswith("survived: Check.swift:2: ") for text in said)
+
+
+def test_what_was_tried_before_an_interruption_is_kept(tmp_path):
+    mutants = numbered()[:3]
+    tested = suites.Suites(tmp_path, tmp_path, lambda _: None)
+
+    def try_mutant(mutant):
+        if mutant.number == 1:
+            raise KeyboardInterrupt
+        return "killed", "Some"
+
+    tested.explore, tested.try_mutant = lambda _: None, try_mutant
+    assert tested.judge(mutants, 1) == {0: ("killed", "Some")}

@@ -5,7 +5,6 @@ extension Credential {
   /// Reads `otpauth://` URIs, one per line.
   static func readURIs(_ bytes: Span<UInt8>, user: String?) throws(ImportFault) -> [Credential] {
     let lines = try uriLines(bytes, maximumCount: maximumAccountCount)
-    guard user == nil || lines.count <= 1 else { throw .severalAccounts }
     var credentials: [Credential] = []
     for line in lines { credentials.append(try readURI(bytes.extracting(line), user: user)) }
     return credentials
@@ -161,9 +160,7 @@ extension Credential {
   /// Writes the secret in base32 without padding, as the format requires.
   private func appendSecret(to uri: inout SecretBuffer) {
     var text = secret.withBytes { Base32.encode($0) }
-    var count = text.count
-    while count > 0, text[count - 1] == 0x3d { count -= 1 }
-    for index in 0..<count { uri.append(text[index]) }
+    uri.append(text.span)
     var bytes = text.mutableSpan
     wipe(&bytes)
   }

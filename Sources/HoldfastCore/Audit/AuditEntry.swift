@@ -64,13 +64,14 @@ extension AuditEvent {
     switch self {
     case .round(let round): round.detailCount
     case .denied: 4
-    case .unproved, .started, .userActivated, .userUnlocked: 1
+    case .unproved, .started, .userActivated, .userUnlocked, .entriesLost: 1
     case .bulletinTaken: 3
+    case .receiptRefused: 2
     #if !hasFeature(Embedded)
     case .generationFloorMoved, .parameter, .failed: 3
-    case .clockFloorMoved, .codeIssued, .logCut, .userLocked, .actuatorEvent, .receiptRefused: 2
+    case .clockFloorMoved, .codeIssued, .logCut, .userLocked, .actuatorEvent: 2
     case .created, .issuerTrusted, .issuerRemoved, .policySeen, .policyKeySet, .reset: 1
-    case .userAdded, .userRemoved, .entriesLost: 1
+    case .userAdded, .userRemoved: 1
     case .stopped: 0
     #endif
     }
@@ -97,6 +98,13 @@ extension AuditEvent {
       try sink.appendCBOR(bytes: keyID.bytes)
       try sink.appendCBOR(bytes: audience.bytes)
       try sink.appendCBOR(unsigned: number)
+    case .receiptRefused(let keyID, let count):
+      try sink.appendCBOR(unsigned: 25)
+      try sink.appendCBOR(bytes: keyID.bytes)
+      try sink.appendCBOR(unsigned: count)
+    case .entriesLost(let count):
+      try sink.appendCBOR(unsigned: 26)
+      try sink.appendCBOR(unsigned: count)
     #if !hasFeature(Embedded)
     case .created(let deviceID):
       try sink.appendCBOR(unsigned: 2)
@@ -143,13 +151,6 @@ extension AuditEvent {
       try sink.appendCBOR(unsigned: 22)
       if let keyID { try sink.appendCBOR(bytes: keyID.bytes) } else { try sink.appendCBORNull() }
     case .actuatorEvent(let event): try event.encode(into: &sink)
-    case .receiptRefused(let keyID, let count):
-      try sink.appendCBOR(unsigned: 25)
-      try sink.appendCBOR(bytes: keyID.bytes)
-      try sink.appendCBOR(unsigned: count)
-    case .entriesLost(let count):
-      try sink.appendCBOR(unsigned: 26)
-      try sink.appendCBOR(unsigned: count)
     #endif
     }
   }
@@ -197,49 +198,6 @@ extension AuditEvent {
   #endif
 }
 
-extension AuditedRound {
-  fileprivate func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.appendCBOR(unsigned: UInt64(status.rawValue))
-    try sink.appendCBOR(text: command.bytes)
-    if let verifyingKey { try sink.appendCBOR(bytes: verifyingKey.bytes) } else { try sink.appendCBORNull() }
-    try sink.appendCBOR(bytes: tokenID.bytes)
-    try sink.appendCBOR(text: subject.bytes)
-    try sink.appendCBOR(unsigned: isCompatibility ? 1 : 0)
-    if let user { try sink.appendCBOR(text: user.bytes) }
-    #if !hasFeature(Embedded)
-    try origin?.encode(into: &sink)
-    #endif
-  }
-
-  #if !hasFeature(Embedded)
-  fileprivate init(
-    _ reader: inout CBORReader, hasUser: Bool, detailCount: Int
-  ) throws(EncodingFault) {
-    status = try reader.status()
-    command = try reader.text()
-    verifyingKey = reader.null() ? nil : try reader.fixedBytes()
-    tokenID = try reader.fixedBytes()
-    subject = try reader.text()
-    let form = try reader.unsigned()
-    guard form <= 1 else { throw .unexpected }
-    isCompatibility = form == 1
-    if hasUser { user = try reader.text() }
-    // Earlier versions wrote rounds without it.
-    if detailCount == self.detailCount + 2 { origin = try RoundOrigin(&reader) }
-  }
-  #endif
-
-  /// The number of items that follow the kind.
-  fileprivate var detailCount: Int {
-    let count = user == nil ? 6 : 7
-    #if hasFeature(Embedded)
-    return count
-    #else
-    return origin == nil ? count : count + 2
-    #endif
-  }
-}
-
 extension ByteSink where Self: ~Copyable {
   fileprivate mutating func appendUser(_ kind: UInt64, _ user: BoundedText<32>) throws(Failure) {
     try appendCBOR(unsigned: kind)
@@ -271,6 +229,11 @@ package enum AuditEvent: Sendable, Equatable {
   case denied(DeniedRounds)
   /// The device took the bulletin with this number, of this key, for it or for one of its groups.
   case bulletinTaken(KeyID, AudienceID, number: UInt64)
+  /// A receipt of this key, the log's home, for the entries up to this number named another hash than the log has, or an entry that the
+  /// log does not have.
+  case receiptRefused(KeyID, count: UInt64)
+  /// The oldest entries were cut off because the log was full, and this many of them had not been acknowledged.
+  case entriesLost(count: UInt64)
   // A microcontroller writes none of these itself, and has no room for their code.
   #if !hasFeature(Embedded)
   /// The state folder was created, for the device with this id.
@@ -308,60 +271,7 @@ package enum AuditEvent: Sendable, Equatable {
   case policyKeySet(KeyID?)
   /// The actuator reports an event with the command of an accepted round.
   case actuatorEvent(AuditedActuatorEvent)
-  /// A receipt of this key, the log's home, for the entries up to this number named another hash than the log has, or an entry that the
-  /// log does not have.
-  case receiptRefused(KeyID, count: UInt64)
-  /// The oldest entries were cut off because the log was full, and this many of them had not been acknowledged.
-  case entriesLost(count: UInt64)
   #endif
-}
-
-/// The audit log's record of a round. It holds no secret.
-package struct AuditedRound: Sendable, Equatable {
-  /// The status that the round ended with.
-  package var status: Status
-  /// The command that was requested, at most 32 bytes.
-  package var command: BoundedText<32>
-  /// The key that signed or authenticated the token; nil for an unsigned one.
-  package var verifyingKey: KeyID?
-  /// The token's id (`jti`), 16 bytes.
-  package var tokenID: TokenID
-  /// The app that the token names (`sub`), at most 64 bytes.
-  package var subject: BoundedText<64>
-  /// Whether it was a compatibility round.
-  package var isCompatibility: Bool
-  /// The user whose codes were compared, or the user that `host-code` or `user-sync` named; nil if there is none.
-  package var user: BoundedText<32>?
-  /// Whether the request had been accepted before, so that the device did not act. The audit log never contains such a
-  /// round.
-  package var isRepetition = false
-  #if !hasFeature(Embedded)
-  /// The transport and the version of the app; nil in entries of earlier versions.
-  package var origin: RoundOrigin?
-  #endif
-
-  /// Creates the record of a round that ended elsewhere, for a test or another store.
-  package init(
-    status: Status, command: BoundedText<32>, verifyingKey: KeyID?, tokenID: TokenID, subject: BoundedText<64>,
-    isCompatibility: Bool, user: BoundedText<32>?
-  ) {
-    (self.status, self.command, self.verifyingKey, self.tokenID) = (status, command, verifyingKey, tokenID)
-    (self.subject, self.isCompatibility, self.user) = (subject, isCompatibility, user)
-  }
-
-  /// Creates the record of `round`, which ended with `status`.
-  package init(_ round: borrowing AppraisalInput, status: Status) {
-    self.status = status
-    command = round.command
-    verifyingKey = round.verifyingKey
-    tokenID = round.tokenID
-    subject = round.subject
-    isCompatibility = round.compatibilityNonce != nil
-    user = round.codeUser
-    #if !hasFeature(Embedded)
-    origin = RoundOrigin(transport: round.transport, version: round.version)
-    #endif
-  }
 }
 
 /// The head of a hash chain over audit entries. Anyone who knows it can detect a change to an earlier entry.
@@ -393,5 +303,11 @@ public struct AuditChain: Sendable, Equatable {
     hash.append(entry)
     head = try hash.finish()
     count += 1
+  }
+
+  /// Writes the number of the last entry, and its hash.
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.appendCBOR(unsigned: count)
+    try sink.appendCBOR(bytes: head.bytes)
   }
 }

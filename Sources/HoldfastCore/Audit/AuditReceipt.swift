@@ -1,12 +1,9 @@
-// A microcontroller's log does not go home.
-#if !hasFeature(Embedded)
 /// A receipt of the home of a device's audit log, which was decoded, and whose signature was not checked: the home has the entries up to
 /// a number, durably. The spans point into the bytes.
 ///
 /// It is a `COSE_Sign1` with the `typ` `holdfast-receipt` over `{1: device id, 2: count, 3: head}`. Source: docs/couriers.md, Receipts.
 package struct AuditReceipt: ~Escapable {
   private let issued: COSEIssuedClaims
-  private let signature: FixedBytes<64>
   /// The device whose log it is.
   package let device: DeviceID
   /// The number of the last entry that the home has, and the hash of that entry.
@@ -15,7 +12,7 @@ package struct AuditReceipt: ~Escapable {
   package var home: KeyID { issued.issuerKeyID }
 
   /// The length of the longest receipt, in bytes.
-  package static let maximumByteCount = 256
+  package static var maximumByteCount: Int { 256 }
 
   /// Decodes a receipt.
   ///
@@ -24,8 +21,7 @@ package struct AuditReceipt: ~Escapable {
   package init(_ bytes: Span<UInt8>) throws(EncodingFault) {
     guard bytes.count <= Self.maximumByteCount else { throw .tooLong }
     issued = try COSEIssuedClaims(bytes, type: COSE.receiptType)
-    guard case .signature(let signature) = issued.seal else { throw .unexpected }
-    self.signature = signature
+    guard issued.isSigned else { throw .unexpected }
     var reader = CBORReader(issued.payload)
     var order = CBORLabelOrder()
     guard try reader.mapHead() == 3 else { throw .unexpected }
@@ -39,6 +35,7 @@ package struct AuditReceipt: ~Escapable {
     guard (1...maximumInteger).contains(count) else { throw .unexpected }
   }
 
+  #if !hasFeature(Embedded)
   /// Returns the claims of a receipt.
   package static func claims(_ device: DeviceID, _ chain: AuditChain) -> [UInt8] {
     var claims: [UInt8] = []
@@ -51,6 +48,7 @@ package struct AuditReceipt: ~Escapable {
     claims.appendCBOR(bytes: chain.head.bytes)
     return claims
   }
+  #endif
 
   /// Checks the signature.
   ///
@@ -58,9 +56,6 @@ package struct AuditReceipt: ~Escapable {
   package func verify<Crypto: Cryptography & ~Copyable>(
     by key: P256Point, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
-    var hash = try cryptography.sha256()
-    hash.appendCOSEClaimsContext(COSE.signatureContext, protected: issued.protected, payload: issued.payload)
-    try cryptography.p256Verify(key: key, digest: try hash.finish(), signature: signature)
+    try issued.verify(by: key, using: &cryptography)
   }
 }
-#endif

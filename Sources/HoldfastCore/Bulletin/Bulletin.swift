@@ -3,7 +3,6 @@
 /// Source: docs/couriers.md, Bulletins.
 public struct Bulletin: ~Escapable {
   private let issued: COSEIssuedClaims
-  private let signature: FixedBytes<64>
   /// The claims, which anyone may have made.
   public let claims: BulletinClaims
   /// The key that the bulletin names as its issuer's.
@@ -23,8 +22,7 @@ public struct Bulletin: ~Escapable {
   public init(_ bytes: Span<UInt8>, sealedTo device: DeviceID? = nil) throws(EncodingFault) {
     guard bytes.count <= Self.maximumByteCount else { throw .tooLong }
     issued = try COSEIssuedClaims(bytes, type: COSE.bulletinType)
-    guard case .signature(let signature) = issued.seal else { throw .unexpected }
-    self.signature = signature
+    guard issued.isSigned else { throw .unexpected }
     claims = try BulletinClaims(issued.payload)
     #if !hasFeature(Embedded)
     guard claims.users.count == 0 || device?.bytes.elementsEqual(claims.audience.bytes) == true else {
@@ -47,9 +45,7 @@ public struct Bulletin: ~Escapable {
   package func verified<Crypto: Cryptography & ~Copyable>(
     by key: P256Point, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> VerifiedBulletin {
-    var hash = try cryptography.sha256()
-    hash.appendCOSEClaimsContext(COSE.signatureContext, protected: issued.protected, payload: issued.payload)
-    try cryptography.p256Verify(key: key, digest: try hash.finish(), signature: signature)
+    try issued.verify(by: key, using: &cryptography)
     return VerifiedBulletin(self)
   }
 }

@@ -76,7 +76,7 @@ private func takeBulletin<
 ) throws(DeviceFault) -> BulletinDelivery {
   let bulletin: Bulletin
   do throws(EncodingFault) { bulletin = try Bulletin(bytes, sealedTo: device) } catch { return .judged(.refused) }
-  guard case .signing(let point)? = store.trustedIssuer(bulletin.issuer) else { return .judged(.refused) }
+  guard let point = store.signingKey(bulletin.issuer) else { return .judged(.refused) }
   var list = EncodedBulletinList()
   guard try store.writeBulletins(of: bulletin.issuer, into: &list),
     let number = list.number(for: bulletin.claims.audience)?.value

@@ -26,13 +26,25 @@ extension DeviceSession {
     switch judgement {
     case .otherMessage: return nil
     case .malformed: return closing(.malformed)
-    case .answered(let isForged):
-      return MailAnswer(
-        message: answer,
-        outcome: RoundOutcome(
-          status: .accepted, isPeerAuthenticated: true, credential: nil, closesConnection: isForged,
-          awaitsConfirmation: false, isMail: true, delayMilliseconds: 0))
+    case .page(let from):
+      do throws(DeviceFault) { try answerPage(from: from, into: &answer) } catch { return closing(.internal) }
+      return answered(answer)
+    case .answered(let isForged): return answered(answer, isForged: isForged)
     }
+  }
+
+  private mutating func answerPage(from: UInt64, into answer: inout [UInt8]) throws(DeviceFault) {
+    var page: [UInt8]?
+    if let home = policy.auditHome { page = try store.auditPage(from: from, for: home) }
+    PageAnswer(page).encode(into: &answer)
+  }
+
+  private func answered(_ answer: [UInt8], isForged: Bool = false) -> MailAnswer {
+    MailAnswer(
+      message: answer,
+      outcome: RoundOutcome(
+        status: .accepted, isPeerAuthenticated: true, credential: nil, closesConnection: isForged,
+        awaitsConfirmation: false, isMail: true, delayMilliseconds: 0))
   }
 
   /// Refuses a message, and ends the connection.
@@ -74,10 +86,49 @@ extension DeviceSession {
     case .malformed:
       refuse(.malformed)
       return .malformed
+    case .page(let from):
+      do throws(DeviceFault) { try answerPage(from: from) } catch {
+        refuse(.internal)
+        return .internal
+      }
     case .answered(let isForged):
       if isForged { (isChallengeOpen, mail) = (false, MailAllowance()) }
-      return .accepted
     }
+    return .accepted
+  }
+
+  /// Leaves `[10, sealed / null]` in ``outgoing``. The page's text is sealed where it was written.
+  @inline(never)
+  private mutating func answerPage(from: UInt64) throws(DeviceFault) {
+    var text = SealedReplyBuffer()
+    let point = try store.writeAuditPage(from: from, into: &text)
+    do throws(EncodingFault) {
+      guard let point, let home = policy.auditHome else { return try outgoing.appendNoPage() }
+      try outgoing.appendCBOR(array: 2)
+      try outgoing.appendCBOR(unsigned: Message.pageType)
+      let mac = try seal(&text, for: home, point)
+      try outgoing.appendCBOR(byteStringHead: 16 + text.count)
+      try outgoing.append(mac.bytes.extracting(first: 16))
+      try outgoing.append(text.bytes)
+    } catch { throw .encoding }
+  }
+
+  /// Seals the text of a page, and returns the MAC whose first 16 bytes are its salt. The secret that the device shares with the home is computed once.
+  private mutating func seal(
+    _ text: inout SealedReplyBuffer, for home: KeyID, _ point: P256Point
+  ) throws(EncodingFault) -> MAC {
+    do throws(CryptographyFailure) {
+      if !hasPageSecret { try key.agree(with: point, into: &pageSecret) }
+      hasPageSecret = true
+      let random: FixedBytes<16>
+      do throws(RandomFailure) { random = try self.random.fixedBytes() } catch { throw CryptographyFailure() }
+      let mac = try auditPageSalt(for: text.bytes, random, under: pageSecret, using: &cryptography)
+      try text.seal(
+        key: try auditPageKey(
+          from: pageSecret, salt: mac.bytes.extracting(first: 16), device: deviceID, home: home, using: &cryptography),
+        nonce: FixedBytes<12>().bytes, authenticating: Span(), using: &cryptography)
+      return mac
+    } catch { throw .unexpected }
   }
 }
 
@@ -87,6 +138,8 @@ package enum MailJudgement {
   case otherMessage
   /// The message is malformed, or there was one too many. The connection ends.
   case malformed
+  /// The message asks for a page of the audit log that begins with this entry, or, with 0, with one that the device chooses.
+  case page(from: UInt64)
   /// The message was answered. After a forged signature, the connection ends.
   case answered(isForged: Bool)
 }
@@ -94,6 +147,8 @@ package enum MailJudgement {
 /// Judges a message between rounds, and lets the store take or give what it is about.
 ///
 /// Source: docs/couriers.md, Delivery in a session.
+///
+/// A page is not made here, because that depends on the memory of the device.
 ///
 /// - Parameters:
 ///   - message: the peer's message, at most 4096 bytes.
@@ -132,11 +187,9 @@ package func judgeMail<
     result = delivery.result
   case .list:
     if try !store.writeBulletins(of: issuer, into: &list) { result = .refused }
-  #if !hasFeature(Embedded)
   case .page(let from):
-    var page: [UInt8]?
-    if let home = policy.auditHome, allowance.usePage() { page = try store.auditPage(from: from, for: home) }
-    do throws(Sink.Failure) { try PageAnswer(page).encode(into: &answer) } catch { throw .encoding }
+    if allowance.usePage() { return .page(from: from) }
+    do throws(Sink.Failure) { try answer.appendNoPage() } catch { throw .encoding }
     return .answered(isForged: false)
   case .receipt:
     let delivery = try takeReceipt(
@@ -144,13 +197,19 @@ package func judgeMail<
       using: &cryptography)
     isForged = delivery == .forged
     result = delivery.result
-  #endif
   }
   do throws(Sink.Failure) { try answer.append(result, list) } catch { throw .encoding }
   return .answered(isForged: isForged)
 }
 
 extension ByteSink where Self: ~Copyable {
+  /// Writes `[10, null]`.
+  fileprivate mutating func appendNoPage() throws(Failure) {
+    try appendCBOR(array: 2)
+    try appendCBOR(unsigned: Message.pageType)
+    try appendCBORNull()
+  }
+
   /// Writes `[8, result]`, or `[8, result, list]` with a list.
   fileprivate mutating func append(_ result: BulletinResult, _ list: borrowing EncodedBulletinList) throws(Failure) {
     try appendCBOR(array: list.buffer.count == 0 ? 2 : 3)
@@ -160,7 +219,6 @@ extension ByteSink where Self: ~Copyable {
   }
 }
 
-#if !hasFeature(Embedded)
 /// Checks a receipt in the order of docs/couriers.md, Receipts, and lets the store take it.
 private func takeReceipt<
   Crypto: Cryptography & ~Copyable, Store: DeviceStore & ~Copyable, Rules: Policy & ~Copyable
@@ -170,13 +228,13 @@ private func takeReceipt<
 ) throws(DeviceFault) -> BulletinDelivery {
   let receipt: AuditReceipt
   do throws(EncodingFault) { receipt = try AuditReceipt(bytes) } catch { return .judged(.refused) }
-  guard receipt.home == policy.auditHome, case .signing(let point)? = store.trustedIssuer(receipt.home) else {
+  // The optional is unwrapped first: for a Cortex-M4, Swift 6.3 miscompiles `==` with an optional.
+  guard let home = policy.auditHome, receipt.home == home, let point = store.signingKey(home) else {
     return .judged(.refused)
   }
   guard receipt.device == deviceID else { return .judged(.notAddressed) }
   if receipt.chain.count <= (try store.acknowledgedAuditCount()) { return .judged(.known) }
   guard allowance.useCheck() else { return .judged(.busy) }
   do throws(CryptographyFailure) { try receipt.verify(by: point, using: &cryptography) } catch { return .forged }
-  return .judged(try store.acknowledgeAudit(receipt.chain, by: receipt.home, realClock: realClock))
+  return .judged(try store.acknowledgeAudit(receipt.chain, by: home, realClock: realClock))
 }
-#endif

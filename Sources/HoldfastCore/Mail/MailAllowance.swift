@@ -9,9 +9,7 @@ package struct MailAllowance {
   private var messageCount: UInt8 = 0
   /// Whether a check of a signature is left.
   package private(set) var hasCheck = false
-  #if !hasFeature(Embedded)
   private var hasPage = false
-  #endif
 
   /// Creates an allowance of nothing.
   package init() {}
@@ -27,9 +25,7 @@ package struct MailAllowance {
   /// repetition, or was denied only because the audit log is full.
   package mutating func note(_ verifyingKey: KeyID?, isNew: Bool) {
     (issuer, messageCount, hasCheck) = (verifyingKey, 0, isNew)
-    #if !hasFeature(Embedded)
     hasPage = isNew
-    #endif
   }
 
   /// Counts a message. Returns the key whose list the peer may see; nil if it may send no message.
@@ -45,11 +41,9 @@ package struct MailAllowance {
     return hasCheck
   }
 
-  #if !hasFeature(Embedded)
   /// Uses up the page. Returns whether there was one.
   mutating func usePage() -> Bool {
     defer { hasPage = false }
     return hasPage
   }
-  #endif
 }

@@ -9,13 +9,10 @@ package struct MailMessage: ~Escapable {
     case bulletin
     /// Asks for the list of the bulletins that the device has.
     case list
-    // A microcontroller's log does not go home.
-    #if !hasFeature(Embedded)
     /// Asks for a page that begins with this entry; 0 to let the device choose.
     case page(from: UInt64)
     /// Delivers a receipt, at most 256 bytes.
     case receipt
-    #endif
   }
 
   /// The purpose of the message.
@@ -37,7 +34,6 @@ package struct MailMessage: ~Escapable {
     guard count == 2 else { throw .unexpected }
     var bytes = Span<UInt8>()
     switch type {
-    #if !hasFeature(Embedded)
     case Message.pageRequestType:
       let from = try reader.unsigned()
       guard from <= maximumInteger else { throw .unexpected }
@@ -46,7 +42,6 @@ package struct MailMessage: ~Escapable {
       kind = .receipt
       bytes = try reader.byteString()
       guard bytes.count <= AuditReceipt.maximumByteCount else { throw .tooLong }
-    #endif
     default:
       if reader.null() {
         kind = .list
@@ -60,13 +55,9 @@ package struct MailMessage: ~Escapable {
     try reader.finish()
   }
 
-  /// Returns whether messages of this type are about mail that this device knows.
+  /// Returns whether messages of this type are about mail.
   private static func isType(_ type: UInt64) -> Bool {
-    #if hasFeature(Embedded)
-    return type == Message.bulletinType
-    #else
-    return [Message.bulletinType, Message.pageRequestType, Message.receiptType].contains(type)
-    #endif
+    type == Message.bulletinType || type == Message.pageRequestType || type == Message.receiptType
   }
 
   #if !hasFeature(Embedded)

@@ -111,9 +111,9 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var minimumVersion = AppVersion.zero
   /// Whether the verifying key signs bulletins: a key for MACs does not.
   package var hasBulletins = false
+  #endif
   /// Whether the audit log has no room for an accepted round, because its home has not acknowledged its entries.
   package var isAuditLogFull = false
-  #endif
   private let pin = Pinned()
 
   /// Creates a snapshot; by default, nothing was used before, there is room, and the issuer is trusted.

@@ -57,13 +57,18 @@ public struct Notice: Sendable, Equatable {
   /// The state of the device's ``BulletinList`` for the key that signed the token, 8 bytes; present only after an accepted round whose
   /// request had a number, from a device that takes bulletins. A store with bulletins sets it.
   public var bulletinState: BulletinState?
-  #if !hasFeature(Embedded)
   /// Whether the device gives pages of its audit log to provers that carry them home.
   public var hasAuditPage = false
-  #endif
 
   /// Creates a notice without any part.
   public init() {}
+
+  /// Whether the command was refused only because the audit log is full. Its prover may carry the log home.
+  package var isAuditLogFull: Bool {
+    // The optional is unwrapped first: for a Cortex-M4, Swift 6.3 miscompiles `==` with an optional.
+    guard let refusal else { return false }
+    return refusal == .auditLogFull
+  }
 }
 
 extension Decision {

@@ -62,10 +62,8 @@ public protocol Policy: ~Copyable {
   var maximumIssueAdvanceSeconds: UInt64 { get }
   /// Returns whether bulletins of a key may introduce other keys.
   func mayIntroduce(_ issuer: KeyID) -> Bool
-  #if !hasFeature(Embedded)
   /// The id of the key whose holder is the home of the audit log; nil if the log stays at the device.
   var auditHome: KeyID? { get }
-  #endif
   /// Whether the device carries out `user-state` itself, if the policy names it.
   static var knowsUserState: Bool { get }
   /// Whether the device's store knows several authenticators of a user, and what its owner demands of them: see
@@ -104,10 +102,8 @@ extension Policy where Self: ~Copyable {
   /// Returns false: no key introduces others.
   public func mayIntroduce(_ issuer: KeyID) -> Bool { false }
 
-  #if !hasFeature(Embedded)
   /// Returns nil: the log stays at the device.
   public var auditHome: KeyID? { nil }
-  #endif
 }
 
 /// The factors that a command needs in addition to a valid token.
@@ -153,6 +149,8 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
   case challengePending
   /// Policy and token allow the command, but no part of the device carries it out.
   case unknownToActuator
+  /// The audit log is full of entries that its home has not acknowledged, and the policy demands that none is dropped.
+  case auditLogFull
   // A microcontroller, which has no room for them, gives none of the following.
   #if !hasFeature(Embedded)
   /// In place of the seal, the user gave the refusal of exactly this command. The device has recorded it.
@@ -165,8 +163,6 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
   case noChallenge
   /// The challenge that the code would have to cover has expired.
   case challengeExpired
-  /// The audit log is full of entries that its home has not acknowledged, and the policy demands that none is dropped.
-  case auditLogFull
   #endif
 
   /// The word in the result, at most 17 bytes of ASCII.
@@ -179,13 +175,13 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
     case .anotherCommand: "anotherCommand"
     case .challengePending: "challengePending"
     case .unknownToActuator: "unknownToActuator"
+    case .auditLogFull: "auditLogFull"
     #if !hasFeature(Embedded)
     case .refusedByUser: "refusedByUser"
     case .codeUsed: "codeUsed"
     case .codeTooOld: "codeTooOld"
     case .noChallenge: "noChallenge"
     case .challengeExpired: "challengeExpired"
-    case .auditLogFull: "auditLogFull"
     #endif
     }
   }

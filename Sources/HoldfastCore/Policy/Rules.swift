@@ -142,12 +142,10 @@ extension Decision {
   /// Answers busy if the store has no room for one more use or request number, and refuses the command if it must not be recorded.
   private mutating func checkRoom(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
     guard status == .accepted else { return }
-    #if !hasFeature(Embedded)
     guard !ledger.isAuditLogFull else {
       (status, notice.refusal) = (.commandRefused, .auditLogFull)
       return
     }
-    #endif
     if round.maximumUses != nil, ledger.uses == nil, !ledger.hasUseRoom(round) { status = .busy }
     if round.requestNumber != nil, ledger.request == nil, !ledger.hasRequestRoom { status = .busy }
   }

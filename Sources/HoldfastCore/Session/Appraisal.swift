@@ -43,12 +43,7 @@ extension DeviceSession {
     let recorded = record(token, proofs, request: request, nonce: nil, actuator: &actuator)
     // Trust ended while the round was under way, so the peer has proved nothing.
     if recorded.status == .tokenInvalid { return .tokenInvalid }
-    #if hasFeature(Embedded)
-    mail.note(token.verifyingKey, isNew: recorded.isToBePerformed)
-    #else
-    mail.note(
-      token.verifyingKey, isNew: recorded.isToBePerformed || recorded.notice.refusal == .auditLogFull)
-    #endif
+    mail.note(token.verifyingKey, isNew: recorded.isToBePerformed || recorded.notice.isAuditLogFull)
     return actAndAnswer(recorded, request, token, keys: keys, transcript: transcript, actuator: &actuator)
   }
 
@@ -84,7 +79,8 @@ func latestIssue(floor: UInt64, advanceSeconds: UInt64, realClock: UInt64?) -> U
 
 /// The steps of an appraisal.
 extension DeviceSession {
-  /// Recalls or opens the token; returns nil on success.
+  /// Recalls or opens the token; returns nil on success. Its memory on the stack is free again while the round is judged.
+  @inline(never)
   private mutating func obtain(_ token: inout AuthenticatedToken, from answer: borrowing ProofMessage) -> Status? {
     if answer.encoding == .reference {
       guard let reference = TokenReference(answer.token), store.recall(reference, into: &token) else {

@@ -31,6 +31,9 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   package var activation: PendingActivation?
   /// The messages and the checks of signatures that the peer has left between rounds.
   package var mail = MailAllowance()
+  /// ECDH with the home of the audit log, once a device without a heap has made a page: see `answerMail`.
+  var pageSecret = Secret<32>()
+  var hasPageSecret = false
   #if !hasFeature(Embedded)
   /// The last challenge to a user that was issued on this connection.
   package var connectionChallenge: FixedBytes<8>?

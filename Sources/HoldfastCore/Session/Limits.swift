@@ -84,14 +84,17 @@ public typealias ResultBuffer = ByteBuffer<1024>
 /// A buffer for `sealed` of M2: the encrypted request with its tag.
 package typealias SealedRequestBuffer = ByteBuffer<768>
 
-/// A buffer for `sealed` of M3: the encrypted reply with its tag.
-package typealias SealedReplyBuffer = ByteBuffer<1088>
+/// A buffer for `sealed` of M3: the encrypted reply with its tag, at most 1,088 bytes. It also holds the text of a page of a
+/// microcontroller's audit log, at most 1,024 bytes.
+///
+/// Source: docs/protocol.md, docs/couriers.md.
+public typealias SealedReplyBuffer = ByteBuffer<1088>
 
 /// A buffer for M1.
 public typealias ChallengeBuffer = ByteBuffer<64>
 
 /// A buffer for M3: an array of the type, the status, and the longest sealed reply.
-public typealias VerdictBuffer = ByteBuffer<1152>
+public typealias VerdictBuffer = ByteBuffer<1096>
 
 /// A buffer for the data that the seal of M3 authenticates: the hash of the transcript, 32 bytes, and the status.
 package typealias VerdictContext = ByteBuffer<33>

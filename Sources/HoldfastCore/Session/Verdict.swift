@@ -104,9 +104,7 @@ public struct VerdictBody: ~Copyable {
     if missing != nil { count += 1 }
     if notice.highestRequestNumber != nil { count += 1 }
     if notice.bulletinState != nil { count += 1 }
-    #if !hasFeature(Embedded)
     if notice.hasAuditPage { count += 1 }
-    #endif
     try sink.appendCBOR(map: count)
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(bytes: result.bytes)
@@ -119,9 +117,7 @@ public struct VerdictBody: ~Copyable {
       try sink.appendCBOR(unsigned: 7)
       try sink.appendCBOR(bytes: state.bytes)
     }
-    #if !hasFeature(Embedded)
     if notice.hasAuditPage { try sink.appendOptional(8, 1) }
-    #endif
   }
 }
 

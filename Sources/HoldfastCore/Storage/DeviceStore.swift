@@ -100,6 +100,19 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   ///   - home: the id of the home's key.
   /// - Returns: nil if the home has announced no key for agreement, and if there is no such entry.
   mutating func auditPage(from: UInt64, for home: KeyID) throws(DeviceFault) -> [UInt8]?
+  #endif
+
+  /// Writes the text of a page of the audit log into an empty buffer, for a device without a heap, which seals it itself: see
+  /// ``DeviceSession``. Source: docs/couriers.md, The audit log goes home.
+  ///
+  /// - Parameters:
+  ///   - from: the number of the first entry; 0 to let the store choose one that the home has not acknowledged.
+  ///   - text: takes the text, padded to a multiple of 256 bytes, at most 1024.
+  /// - Returns: the home's public key for agreement; nil if it has announced none, and if there is no such entry.
+  /// - Throws: `DeviceFault.store` if the log cannot be read.
+  mutating func writeAuditPage(
+    from: UInt64, into text: inout SealedReplyBuffer
+  ) throws(DeviceFault) -> P256Point?
 
   /// Returns the number of the last entry of the audit log that its home has acknowledged; 0 if there is none.
   mutating func acknowledgedAuditCount() throws(DeviceFault) -> UInt64
@@ -114,7 +127,6 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   mutating func acknowledgeAudit(
     _ chain: AuditChain, by home: KeyID, realClock: UInt64?
   ) throws(DeviceFault) -> BulletinResult
-  #endif
 }
 
 extension DeviceStore where Self: ~Copyable {
@@ -167,6 +179,12 @@ extension DeviceStore where Self: ~Copyable {
   #if !hasFeature(Embedded)
   /// Returns nil: the store's log does not go home.
   public mutating func auditPage(from: UInt64, for home: KeyID) throws(DeviceFault) -> [UInt8]? { nil }
+  #endif
+
+  /// Returns nil, for the same reason.
+  package mutating func writeAuditPage(
+    from: UInt64, into text: inout SealedReplyBuffer
+  ) throws(DeviceFault) -> P256Point? { nil }
 
   /// Returns 0, for the same reason.
   public mutating func acknowledgedAuditCount() throws(DeviceFault) -> UInt64 { 0 }
@@ -175,7 +193,6 @@ extension DeviceStore where Self: ~Copyable {
   public mutating func acknowledgeAudit(
     _ chain: AuditChain, by home: KeyID, realClock: UInt64?
   ) throws(DeviceFault) -> BulletinResult { .refused }
-  #endif
 }
 
 /// A function that makes a decision on a round from the store's data.

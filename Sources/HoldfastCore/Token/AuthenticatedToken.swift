@@ -106,6 +106,15 @@ public protocol IssuerTrust: ~Copyable {
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey?
 }
 
+extension IssuerTrust where Self: ~Copyable {
+  /// Returns the trusted public key whose id is `keyID`; nil if there is none, or if it is a MAC key.
+  @inline(never)
+  package mutating func signingKey(_ keyID: KeyID) -> P256Point? {
+    guard case .signing(let point)? = trustedIssuer(keyID) else { return nil }
+    return point
+  }
+}
+
 /// Returns the key id of an issuer's key. For a public key, it is the first 8 bytes of SHA-256 over the point; for a
 /// MAC key, it is the first 8 bytes of `SHA-256("holdfast/1 mac kid" ‖ 0x00 ‖ key)`.
 ///

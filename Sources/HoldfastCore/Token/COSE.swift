@@ -208,6 +208,24 @@ struct COSEIssuedClaims: ~Escapable {
     try reader.finish()
     return keyID
   }
+
+  /// Whether the claims are signed, and not authenticated with a tag.
+  var isSigned: Bool { if case .signature = seal { true } else { false } }
+
+  /// Checks the signature over the claims.
+  ///
+  /// - Parameters:
+  ///   - key: the public key of the signer.
+  ///   - cryptography: an implementation of the primitives.
+  @inline(never)
+  func verify<Crypto: Cryptography & ~Copyable>(
+    by key: P256Point, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) {
+    guard case .signature(let signature) = seal else { throw CryptographyFailure() }
+    var hash = try cryptography.sha256()
+    hash.appendCOSEClaimsContext(COSE.signatureContext, protected: protected, payload: payload)
+    try cryptography.p256Verify(key: key, digest: try hash.finish(), signature: signature)
+  }
 }
 
 /// The signature or the tag that authenticates the claims.

@@ -119,10 +119,7 @@ extension IssuerKey {
   ) throws(CryptographyFailure) {
     switch self {
     case .signing(let point):
-      guard case .signature(let signature) = issued.seal else { throw CryptographyFailure() }
-      var hash = try cryptography.sha256()
-      hash.appendCOSEClaimsContext(COSE.signatureContext, protected: issued.protected, payload: issued.payload)
-      try cryptography.p256Verify(key: point, digest: try hash.finish(), signature: signature)
+      try issued.verify(by: point, using: &cryptography)
     case .mac(let key):
       guard case .mac(let tag) = issued.seal else { throw CryptographyFailure() }
       var mac = try key.withBytes { (bytes: Span<UInt8>) throws(CryptographyFailure) in

@@ -69,22 +69,23 @@ final class PostgreSQLCluster: Sendable {
   /// Connects to the primary.
   ///
   /// After a loss, every connection asks all hosts until one has heard them, because a former primary may answer before its
-  /// successor. If a host has not answered, one connection asks all again after a while.
+  /// successor. A host that accepts connections and is slow to answer is waited for then: it may be the successor, under load.
+  /// If a host has not answered, one connection asks all again after a while.
   ///
   /// - Throws: The fault of the host that said most about it; `unavailable` if none answers, or only standbys.
   func connect() throws(SQLFault) -> PostgreSQLConnection {
     let again = Deadline(afterMilliseconds: limits.surveyMilliseconds)
-    let (first, isSurvey, lossCount) = knowledge.withLock { knowledge in
+    let (first, isSurvey, isPatient, lossCount) = knowledge.withLock { knowledge in
       let isSurvey = isReplicated && knowledge.isSurveyDue
       if isSurvey { knowledge.survey = again }
-      return (knowledge.preferredHost, isSurvey, knowledge.lossCount)
+      return (knowledge.preferredHost, isSurvey, isReplicated && knowledge.isUncertain, knowledge.lossCount)
     }
     var best: (connection: PostgreSQLConnection, host: Int)?
     var fault = SQLFault.unavailable
     var haveAllAnswered = true
     for host in [first] + settings.hosts.indices.filter({ $0 != first }) {
       do throws(Refusal) {
-        let connection = try connect(to: host)
+        let connection = try connect(to: host, isPatient: isPatient)
         if best.map({ $0.connection.server.timeline < connection.server.timeline }) ?? true {
           best = (connection, host)
         }
@@ -115,11 +116,15 @@ final class PostgreSQLCluster: Sendable {
     return best.connection
   }
 
-  private func connect(to host: Int) throws(Refusal) -> PostgreSQLConnection {
+  /// - Parameter isPatient: Whether the server of a host that accepts connections is waited for although it is slow.
+  private func connect(to host: Int, isPatient: Bool) throws(Refusal) -> PostgreSQLConnection {
     let connection: PostgreSQLConnection
     do throws(SQLFault) {
-      let deadline = settings.connectMilliseconds.map { Deadline(afterMilliseconds: $0) } ?? .never
-      connection = try PostgreSQLConnection(settings: settings.hosts[host], deadline: deadline)
+      let milliseconds = settings.connectMilliseconds
+      let answerMilliseconds = isPatient ? max(milliseconds, limits.slowAnswerMilliseconds) : milliseconds
+      connection = try PostgreSQLConnection(
+        settings: settings.hosts[host], deadline: Deadline(afterMilliseconds: milliseconds),
+        answerDeadline: Deadline(afterMilliseconds: answerMilliseconds))
     } catch { throw Refusal(fault: error, isAnswer: error != .unavailable) }
     try examine(connection)
     return connection

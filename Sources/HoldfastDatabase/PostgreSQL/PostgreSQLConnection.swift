@@ -29,9 +29,10 @@ import HoldfastStorage
   ///
   /// - Parameters:
   ///   - settings: libpq's keywords with their values.
-  ///   - deadline: The moment by which the connection must be made.
+  ///   - deadline: The moment by which the host must have accepted the connection.
+  ///   - answerDeadline: The moment by which the server must have answered a connection that its host accepted.
   /// - Throws: `unavailable`, `permission`, `busy`, `missing` (no such database), `other`.
-  init(settings: [String: String], deadline: Deadline) throws(SQLFault) {
+  init(settings: [String: String], deadline: Deadline, answerDeadline: Deadline) throws(SQLFault) {
     let pairs = Array(settings)
     let opened = unsafe withCStrings(pairs.map(\.key)) { keywords in
       unsafe withCStrings(pairs.map(\.value)) { values in unsafe PQconnectStartParams(keywords, values, 0) }
@@ -46,7 +47,7 @@ import HoldfastStorage
         guard let notices = unsafe notices, let result = unsafe result else { return }
         unsafe Unmanaged<PostgreSQLNotices>.fromOpaque(notices).takeUnretainedValue().receive(result)
       }, Unmanaged.passUnretained(notices).toOpaque())
-    try connect(until: deadline)
+    try connect(until: deadline, answerUntil: answerDeadline)
     guard unsafe PQsetnonblocking(handle, 1) == 0 else { throw .unavailable }
   }
 
@@ -133,11 +134,13 @@ import HoldfastStorage
 
 // Waiting: libpq never blocks, so that a server that keeps silent cannot hold a thread.
 extension PostgreSQLConnection {
-  private func connect(until deadline: Deadline) throws(SQLFault) {
+  private func connect(until deadline: Deadline, answerUntil answerDeadline: Deadline) throws(SQLFault) {
     var state = PGRES_POLLING_WRITING
     while state != PGRES_POLLING_OK {
       guard state != PGRES_POLLING_FAILED else { throw connectionFault }
-      guard wait(for: state == PGRES_POLLING_READING ? POLLIN : POLLOUT, until: deadline) else { throw .unavailable }
+      let isAccepted = unsafe PQstatus(handle) != CONNECTION_STARTED
+      let event = state == PGRES_POLLING_READING ? POLLIN : POLLOUT
+      guard wait(for: event, until: isAccepted ? answerDeadline : deadline) else { throw .unavailable }
       state = unsafe PQconnectPoll(handle)
     }
   }

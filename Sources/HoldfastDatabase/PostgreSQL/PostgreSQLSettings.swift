@@ -4,8 +4,8 @@ import CPostgreSQL
 package struct PostgreSQLSettings: Sendable {
   /// For each host, libpq's keywords with their values.
   package let hosts: [[String: String]]
-  /// The time that a host has for making a connection; nil for no limit.
-  package let connectMilliseconds: Int?
+  /// The time that a host has for making a connection; `Int.max` for no limit.
+  package let connectMilliseconds: Int
 
   /// Splits a URL into its hosts, and adds the settings that it does not have.
   ///
@@ -28,7 +28,7 @@ package struct PostgreSQLSettings: Sendable {
     hosts = try Self.split(settings)
     let seconds = settings["connect_timeout"].flatMap { Int($0) } ?? 0
     // libpq takes 1 for 2, too, and anything below for no limit.
-    connectMilliseconds = seconds > 0 ? max(seconds, 2) * 1000 : nil
+    connectMilliseconds = seconds > 0 ? max(seconds, 2) * 1000 : .max
   }
 
   /// A host that no longer answers is noticed within 10 s: 3 s without a message, then 3 questions every 2 s.

@@ -87,6 +87,7 @@ final class ProverSlot: Sendable {
         state.wasUnknown = true
         state.deadline = Deadline(afterMilliseconds: provingMilliseconds)
       case .tokenUnknown, .other: state.isProved = false
+      case .noVerdict: break
       }
     }
   }
@@ -133,7 +134,10 @@ enum Judgement {
   /// A round, or a user's activation or unlocking, was accepted.
   case accepted
   case tokenUnknown
+  /// A verdict with another status.
   case other
+  /// The answer is no verdict: the next challenge, or an answer to mail.
+  case noVerdict
 
   init(_ message: [UInt8]) {
     do throws(EncodingFault) {
@@ -143,7 +147,7 @@ enum Judgement {
       default: self = .other
       }
     } catch {
-      self = Judgement.isUserReply(message) ? .accepted : .other
+      self = Judgement.isUserReply(message) ? .accepted : .noVerdict
     }
   }
 

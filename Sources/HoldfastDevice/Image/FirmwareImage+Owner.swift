@@ -13,7 +13,7 @@ extension FirmwareImage {
       LedgerSummary(
         clockFloor: try store.attempt { (store) throws(DeviceFault) in try store.clockFloor() },
         bootCount: store.bootCount, keptCount: UInt64(store.keptCount), userCount: UInt64(store.userCount),
-        audit: store.audit)
+        audit: store.audit, acknowledgedAuditCount: store.acknowledged)
     }
   }
 
@@ -80,7 +80,23 @@ extension FirmwareImage {
         guard let key = provision.issuers[other], others.append(other, key) else { throw .failed }
       }
       provision.issuers = others
+      if provision.home?.keyID == keyID { provision.home?.agreementKey = nil }
       try store.attempt { (store) throws(DeviceFault) in try store.note(.issuerRemoved(keyID), realClock: realClock) }
+      return true
+    }
+  }
+
+  /// Records the key for agreement that an issuer announced next to its key. Returns false if it is known, or if the issuer is not
+  /// the home of the audit log or not trusted: a microcontroller has no room for others.
+  ///
+  /// - Throws: `damaged`, `unwritable`.
+  @discardableResult
+  package func setAgreementKey(_ point: P256Point, of issuer: KeyID) throws(LedgerFault) -> Bool {
+    try change { (_, provision) throws(LedgerFault) in
+      guard let home = provision.home, home.keyID == issuer, home.agreementKey != point,
+        provision.issuers[issuer] != nil
+      else { return false }
+      provision.home?.agreementKey = point
       return true
     }
   }

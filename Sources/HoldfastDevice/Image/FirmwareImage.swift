@@ -58,7 +58,8 @@ package final class FirmwareImage {
   package static func known(
     _ provision: borrowing Provision
   ) -> (descriptor: DeviceDescriptor, policy: DevicePolicy)? {
-    guard let policy = DevicePolicy(provision.policy) else { return nil }
+    guard var policy = DevicePolicy(provision.policy) else { return nil }
+    policy.auditRules = AuditRules(provision.home)
     do throws(CryptographyFailure) {
       guard try P256PrivateKey(scalar: provision.scalar).publicPoint == provision.publicPoint else { return nil }
       return (try DeviceDescriptor(deviceID: provision.deviceID, publicPoint: provision.publicPoint), policy)
@@ -81,12 +82,12 @@ extension FirmwareImage {
     _ body: (inout Store, inout Provision) throws(LedgerFault) -> Result
   ) throws(LedgerFault) -> Result {
     var draft = bytes.withBytes { SecretBytes(copying: $0) }
-    // Every change is audited, so an unchanged audit log means that nothing changed.
+    // Every change but one of the home's key for agreement is audited, so an unchanged audit log means that nothing else changed.
     var isChanged = false
     let result = try edit(&draft) { (store, provision) throws(LedgerFault) in
-      let before = store.audit
+      let (before, home) = (store.audit, provision.home)
       let result = try body(&store, &provision)
-      isChanged = store.audit != before
+      isChanged = store.audit != before || provision.home != home
       return result
     }
     guard isChanged else { return result }
@@ -144,7 +145,8 @@ extension FirmwareImage {
   }
 
   /// Creates an image with a new device: its key and id, the issuers that it trusts, a policy, and at most 8 groups that it belongs to,
-  /// each of 1 to 32 bytes and named once. The clock floor starts at the real clock.
+  /// each of 1 to 32 bytes and named once. The clock floor starts at the real clock. The policy's bound of the audit log has no effect,
+  /// because its slot of the flash bounds it.
   ///
   /// - Throws: `file`, with `exists` if the path is taken, `tooManyCommands`, `unsupportedRules`, `ledger`, and `failed`, also without a real
   ///   clock.
@@ -155,6 +157,11 @@ extension FirmwareImage {
     guard let now = clock.unixSeconds() else { throw .failed }
     guard policy.conditions.isEmpty, policy.introducers.isEmpty else { throw .unsupportedRules }
     guard let rules = FirmwarePolicy(policy) else { throw .tooManyCommands }
+    let home = policy.auditHome.map {
+      ProvisionedHome(keyID: $0, refusesWhenFull: policy.auditRules.refusesWhenFull)
+    }
+    var kept = policy
+    kept.auditRules = AuditRules(home)
     let descriptor: DeviceDescriptor
     let provision: Provision
     do throws(CryptographyFailure) {
@@ -162,10 +169,11 @@ extension FirmwareImage {
       descriptor = try DeviceDescriptor(of: key.publicPoint, random: &random)
       provision = Provision(
         deviceID: descriptor.deviceID, scalar: try key.scalar(), publicPoint: key.publicPoint, issuers: IssuerTable(),
-        policy: rules, groups: groups)
+        policy: rules, groups: groups,
+        home: home)
     } catch { throw .failed }
     var bytes = try blank(with: provision, clockFloor: now)
-    let digest = PolicyReading(policy).digest
+    let digest = PolicyReading(kept).digest
     try edit(&bytes) { (store, provision) throws(LedgerFault) in
       try store.attempt { (store) throws(DeviceFault) in try store.note(.created(descriptor.deviceID), realClock: now)
       }
@@ -179,7 +187,7 @@ extension FirmwareImage {
     do throws(FileError) {
       file = try LockedFile(creatingAt: path, bytes.bytes, operations: operations)
     } catch { throw .file(error) }
-    return FirmwareImage(file, bytes, descriptor, policy, operations)
+    return FirmwareImage(file, bytes, descriptor, kept, operations)
   }
 
   /// Returns erased flash with this provision and an empty store.
@@ -201,6 +209,17 @@ extension FirmwareImage {
       } catch { throw .store(error) }
     }
     return bytes
+  }
+}
+
+extension AuditRules {
+  /// Creates the rules of a device in an image. Its slot of the flash bounds the log, whatever bound the policy names; one that refuses
+  /// has to name some bound, and gets the least one.
+  fileprivate init(_ home: ProvisionedHome?) {
+    self.init()
+    self.home = home?.keyID
+    refusesWhenFull = home?.refusesWhenFull ?? false
+    bound = refusesWhenFull ? DevicePolicy.auditBounds.lowerBound : nil
   }
 }
 

@@ -13,7 +13,8 @@ package struct AuditRules: Sendable, Equatable {
   /// Creates rules that keep everything here.
   package init() {}
 
-  /// Returns whether no round may be accepted. A part of the room is left to entries that no round makes.
+  /// Returns whether no round may be accepted. A part of the room is left to entries about starts, the owner, users and bulletins. Provers
+  /// and strangers make none until there is room again.
   func isFull(kept: UInt64, unacknowledged: UInt64) -> Bool {
     guard refusesWhenFull, home != nil, let bound else { return false }
     return min(kept, unacknowledged) >= bound - bound / 16

@@ -50,8 +50,8 @@ extension Ledger {
   }
 
   /// Reads the facts about `round`, lets `decide` make the decision, and records the decision in one durable transaction. A decision that
-  /// changes nothing is counted instead. If the round is accepted, its `parameters` are recorded as well, and its token is
-  /// introduced if `introduces`.
+  /// changes nothing is counted instead of having an entry in the audit log, and so is each denial while that is full. If the round is
+  /// accepted, its `parameters` are recorded as well, and its token is introduced if `introduces`.
   package func record(
     _ round: borrowing AppraisalInput, parameters: [AuditedParameter] = [], introduces: Bool = false,
     _ decision: inout Decision, decide: Decide
@@ -59,9 +59,8 @@ extension Ledger {
     if try answerRepetition(round, &decision, decide: decide) { return }
     let (limits, running, request, audiences) = (limits, running, RequestIdentity(round), audiences)
     let bulletinStates = bulletinStates
-    let isRecorded: Bool
     do throws(LedgerError) {
-      isRecorded = try write(isKept: \.self) { (tables, state) throws(DatabaseError) in
+      _ = try write(isKept: \.self) { (tables, state) throws(DatabaseError) in
         try tables.dropOutdated(limit: limits.dropCount, state: &state)
         var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
@@ -80,6 +79,8 @@ extension Ledger {
         // While the codes are still to be compared, no entry is made: the round is judged again with the result, and the
         // audit log keeps that decision.
         guard decision.attempt == nil else { return true }
+        // A denial must not push another entry out of a full log. Nothing is accepted without an entry.
+        guard decision.status == .accepted || !snapshot.isAuditLogFull else { return true }
         let event = AuditEvent.round(AuditedRound(round, status: decision.status))
         let time = state.time(realClock: round.realClock)
         decision.auditSequence = state.audit.count + 1
@@ -104,7 +105,8 @@ extension Ledger {
       if decision.request != nil, let request { running.abandon(request) }
       throw error
     }
-    if !isRecorded, !decision.isRepetition { denied.add(round, decision.status) }
+    let hasEntry = decision.auditSequence > 0 || decision.attempt != nil
+    if !hasEntry, !decision.isRepetition { denied.add(round, decision.status) }
   }
 
   /// Answers a round whose request number was accepted before, without writing anything. Returns false for any other round.
@@ -223,25 +225,34 @@ extension Ledger {
   }
 
   /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds and of couriers, if they are due or
-  /// `isForced`. If writing fails, it keeps them.
+  /// `isForced`. If writing fails, it keeps them. While the audit log is full, it keeps all but those of couriers.
   package func recordTotals(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
     let totals = unproved.take(at: milliseconds, isForced: isForced)
     let counts = denied.take(at: milliseconds, isForced: isForced)
     let couriers = courierCounter.take(at: milliseconds, isForced: isForced)
     guard totals != nil || !counts.isEmpty || !couriers.isEmpty else { return }
     do throws(LedgerError) {
-      try write { (tables, state) throws(DatabaseError) in
+      let isFull = try write(isKept: { !$0 || !couriers.isEmpty }) { (tables, state) throws(DatabaseError) -> Bool in
         let time = state.time(realClock: realClock)
-        if let totals { try tables.append(.unproved(totals), time: time, to: &state) }
-        for rounds in counts { try tables.append(.denied(rounds), time: time, to: &state) }
+        let isFull = tables.isAuditLogFull(state)
+        if !isFull {
+          if let totals { try tables.append(.unproved(totals), time: time, to: &state) }
+          for rounds in counts { try tables.append(.denied(rounds), time: time, to: &state) }
+        }
         for (courier, counts) in couriers { try tables.add(counts, of: courier, time: time) }
         if !couriers.isEmpty { try tables.dropOldCouriers() }
+        return isFull
       }
+      if isFull { putBack(totals, counts) }
     } catch {
-      if let totals { unproved.putBack(totals) }
-      denied.putBack(counts)
+      putBack(totals, counts)
       for (courier, counts) in couriers { courierCounter.add(counts, of: courier) }
     }
+  }
+
+  private func putBack(_ totals: UnauthenticatedTotals?, _ counts: [DeniedRounds]) {
+    if let totals { unproved.putBack(totals) }
+    denied.putBack(counts)
   }
 }
 

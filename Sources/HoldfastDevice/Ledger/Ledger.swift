@@ -31,7 +31,8 @@ package final class Ledger: Sendable {
   /// The tables, which only the holder of `monitor` uses. A `Mutex` around them would not lend them to bodies that are not
   /// `Sendable`.
   private nonisolated(unsafe) let tables: LedgerTables
-  private let reading = Mutex(())
+  /// Not a `Mutex`, which spins, and hands itself over to threads in their order: each read of 64 provers would wait for another thread.
+  private let reading = Monitor()
   /// The tables through another connection, which sees durable writes only, and which only the holder of `reading` uses.
   private nonisolated(unsafe) let durableTables: LedgerTables
 
@@ -91,7 +92,7 @@ package final class Ledger: Sendable {
       unsafe group == nil ? try body(unsafe tables) : nil
     }
     if let result { return result }
-    return try reading.withLock { _ throws(DatabaseError) in try body(unsafe durableTables) }
+    return try reading.withLock { () throws(DatabaseError) in try body(unsafe durableTables) }
   }
 
   /// Calls `body` with the database outside of any transaction. Returns nil if that has to wait for others that write, unless

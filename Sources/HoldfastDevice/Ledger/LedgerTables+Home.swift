@@ -37,6 +37,12 @@ extension LedgerTables {
     return head.map { AuditChain(count: sequence, head: $0) }
   }
 
+  /// Returns whether the log is full of entries that its home has not acknowledged, so that no round may be accepted.
+  func isAuditLogFull(_ state: LedgerState) -> Bool {
+    auditKeeping.rules.isFull(
+      kept: state.audit.count - state.auditBase.count, unacknowledged: state.audit.count - state.acknowledged)
+  }
+
   /// Adds to the counts of a courier.
   func add(_ counts: CourierCounts, of courier: Courier, time: UInt64) throws(DatabaseError) {
     let sql: StaticString = """
@@ -122,15 +128,17 @@ extension Ledger {
 
   /// Records that the home of the log has the entries up to a number. Entries that were cut off need no receipt.
   ///
-  /// - Returns: `taken`; `known`; `refused` if the log has another entry there or none, which is recorded.
+  /// - Returns: `taken`; `known`; `refused` if the log has another entry there or none, which is recorded unless the log is full.
   func acknowledgeAudit(
     _ chain: AuditChain, by home: KeyID, realClock: UInt64?
   ) throws(LedgerError) -> BulletinResult {
     try write(isKept: { $0 != .known }) { (tables, state) throws(DatabaseError) -> BulletinResult in
       guard chain.count > max(state.acknowledged, state.auditBase.count) else { return .known }
       guard try tables.auditChain(at: chain.count, state: state) == chain else {
-        let event = AuditEvent.receiptRefused(home, count: chain.count)
-        try tables.append(event, time: state.time(realClock: realClock), to: &state)
+        if !tables.isAuditLogFull(state) {
+          let event = AuditEvent.receiptRefused(home, count: chain.count)
+          try tables.append(event, time: state.time(realClock: realClock), to: &state)
+        }
         return .refused
       }
       state.acknowledged = chain.count

@@ -18,8 +18,7 @@ extension LedgerTables {
     if let name = round.codeUser { snapshot.user = try user(named: name) }
     snapshot.forgottenThrough = state.forgottenThrough
     if state.bulletinCount > 0 { try addBulletins(to: &snapshot, for: round) }
-    snapshot.isAuditLogFull = auditKeeping.rules.isFull(
-      kept: state.audit.count - state.auditBase.count, unacknowledged: state.audit.count - state.acknowledged)
+    snapshot.isAuditLogFull = isAuditLogFull(state)
     snapshot.replayRoom = ReplayRoom(
       recordCount: Int(state.keptCount), capacity: Int(limits.keptCount), nonceQuota: Int(limits.nonceQuota))
     if round.maximumUses != nil {

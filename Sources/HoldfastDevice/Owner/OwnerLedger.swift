@@ -14,6 +14,9 @@ package protocol OwnerLedger: AuditLog {
   func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool
   /// Stops trusting an issuer. Returns whether it was trusted. Its generation floor stays.
   func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool
+  /// Records the key for agreement that an issuer announced next to its key. Returns whether it is new.
+  @discardableResult
+  func setAgreementKey(_ point: P256Point, of issuer: KeyID) throws(LedgerFault) -> Bool
   /// Moves the clock floor to `floor`, in Unix seconds. Returns the previous floor.
   func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64
   /// Moves the generation floor of a verifying key. Returns the previous floor.

@@ -213,6 +213,7 @@ extension FirmwarePolicy {
       maximumIssueAdvanceSeconds: policy.maximumIssueAdvanceSeconds, codeLimits: policy.codeLimits)
     // A microcontroller would ignore these rules.
     guard policy.conditions.isEmpty else { return nil }
+    auditHome = policy.auditHome
     for (name, rule) in policy.sortedCommands {
       guard allow(name, rule) else { return nil }
     }

@@ -17,6 +17,8 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   public let maximumIssueAdvanceSeconds: UInt64
   /// Returns true: the device takes bulletins, as far as its store has room for them.
   public static var knowsBulletins: Bool { true }
+  /// The id of the key whose holder is the home of the audit log; nil if the log stays at the device.
+  public package(set) var auditHome: KeyID?
 
   private let pin = Pinned()
   private var names = InlineArray<16, BoundedText<32>>(repeating: BoundedText())

@@ -2,8 +2,9 @@ import HoldfastCore
 
 /// The data that the owner writes to a device and the device only reads: its identity, its trusted issuers, its policy.
 ///
-/// In flash, from the first page on: the words magic, version and length, a deterministic CBOR array `[device id, scalar,
-/// point, issuers, policy]`, with groups before the issuers if there are any, of that length, padded with 0xFF to whole words, and SHA-256 over everything before it.
+/// In flash, from the first page on: the words magic, version and length, a deterministic CBOR array of that length, padded with 0xFF to
+/// whole words, and SHA-256 over everything before it. The array is `[device id, scalar, point, issuers, policy]`, with groups before the
+/// issuers if there are any. If the audit log has a home, it is `[device id, scalar, point, groups / null, home, issuers, policy]`.
 package struct Provision: ~Copyable {
   /// The device's id.
   package let deviceID: DeviceID
@@ -17,18 +18,22 @@ package struct Provision: ~Copyable {
   package var policy: FirmwarePolicy
   /// The groups that the device belongs to.
   package let groups: [BoundedText<32>]
+  /// The home of the audit log; nil if the log stays at the device.
+  package var home: ProvisionedHome?
 
   /// Makes a provision. The caller ensures that `publicPoint` belongs to `scalar`.
   package init(
     deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: consuming IssuerTable,
-    policy: consuming FirmwarePolicy, groups: [BoundedText<32>] = []
+    policy: consuming FirmwarePolicy, groups: [BoundedText<32>] = [], home: ProvisionedHome? = nil
   ) {
     self.deviceID = deviceID
     self.scalar = scalar
     self.publicPoint = publicPoint
     self.issuers = issuers
     self.policy = policy
+    self.policy.auditHome = home?.keyID
     self.groups = groups
+    self.home = home
   }
 }
 
@@ -59,15 +64,20 @@ extension Provision {
     var reader = CBORReader(body)
     let identity = try DeviceIdentity(&reader)
     var groups: [BoundedText<32>] = []
+    var home: ProvisionedHome?
     #if !hasFeature(Embedded)
-    if identity.hasGroups { groups = try readGroups(&reader, of: identity.deviceID, using: &cryptography) }
+    let hasHome = identity.elementCount == 7
+    if identity.elementCount > 5, !(hasHome && reader.null()) {
+      groups = try readGroups(&reader, of: identity.deviceID, using: &cryptography)
+    }
+    if hasHome { home = try ProvisionedHome(&reader) }
     #endif
     let issuers = try IssuerTable(&reader)
     let policy = try FirmwarePolicy.decode(&reader)
     try reader.finish()
     self.init(
       deviceID: identity.deviceID, scalar: identity.scalar, publicPoint: identity.publicPoint, issuers: issuers,
-      policy: policy, groups: groups)
+      policy: policy, groups: groups, home: home)
   }
 
   /// Returns the range of the array, after its digest was found to be right.
@@ -133,12 +143,17 @@ extension Provision {
     into image: inout ByteBuffer<4160>, using cryptography: inout Crypto
   ) throws(EncodingFault) {
     var body = ByteBuffer<4096>()
-    try body.appendCBOR(array: groups.count == 0 ? 5 : 6)
+    try body.appendCBOR(array: home != nil ? 7 : groups.count == 0 ? 5 : 6)
     try body.appendCBOR(bytes: deviceID.bytes)
     try scalar.withBytes { (bytes: Span<UInt8>) throws(EncodingFault) in try body.appendCBOR(bytes: bytes) }
     try body.appendCBOR(bytes: publicPoint.bytes)
     #if !hasFeature(Embedded)
-    if groups.count > 0 { try writeGroups(groups, of: deviceID, into: &body, using: &cryptography) }
+    if groups.count > 0 {
+      try writeGroups(groups, of: deviceID, into: &body, using: &cryptography)
+    } else if home != nil {
+      try body.appendCBORNull()
+    }
+    if let home { try home.encode(into: &body) }
     #endif
     try issuers.encode(into: &body)
     try policy.encode(into: &body)
@@ -171,13 +186,13 @@ struct DeviceIdentity: ~Copyable {
   let deviceID: DeviceID
   let scalar: Secret<32>
   let publicPoint: P256Point
-  /// Whether the groups come next.
-  let hasGroups: Bool
+  /// The number of elements of the whole array: 6 if the groups come next, 7 if the groups and the home do.
+  let elementCount: Int
 
   /// Reads the head of the array and its first three elements.
   init(_ reader: inout CBORReader) throws(EncodingFault) {
     let count = try reader.arrayHead()
-    guard count == 5 || count == 6 else { throw .unexpected }
+    guard count >= 5, count <= 7 else { throw .unexpected }
     let deviceID: DeviceID = try reader.fixedBytes()
     let scalarBytes = try reader.byteString()
     let publicPoint: P256Point = try reader.fixedBytes()
@@ -185,7 +200,7 @@ struct DeviceIdentity: ~Copyable {
     self.deviceID = deviceID
     self.scalar = scalar
     self.publicPoint = publicPoint
-    hasGroups = count == 6
+    elementCount = count
   }
 }
 
@@ -199,7 +214,7 @@ extension Provision {
     do throws(EncodingFault) {
       var reader = CBORReader(flash.bytes.extracting(body))
       let identity = try DeviceIdentity(&reader)
-      if identity.hasGroups { try reader.skip() }
+      for _ in 5..<identity.elementCount { try reader.skip() }
       try checkIssuers(&reader)
       try checkPolicy(&reader)
       try reader.finish()
@@ -212,24 +227,37 @@ extension Provision {
     let body = bytes.extracting(headByteCount..<FlashLayout.provision.upperBound)
     var reader = CBORReader(body)
     let count = try reader.arrayHead()
-    if count == 6 {
-      for _ in 0..<3 { try reader.skip() }
+    let device: AudienceID = try reader.fixedBytes()
+    for _ in 0..<2 { try reader.skip() }
+    if count > 5, !reader.null() {
       try reader.array(of: 2)
       let start = reader.position
       try reader.skip()
-      try list.append(body.extracting(start..<reader.position))
-    } else {
-      let device: AudienceID = try reader.fixedBytes()
-      try list.appendCBOR(array: 1)
-      try list.appendCBOR(array: 2)
-      try list.appendCBOR(bytes: device.bytes)
-      try list.appendCBOR(unsigned: 0)
+      return try list.append(body.extracting(start..<reader.position))
     }
+    try list.appendCBOR(array: 1)
+    try list.appendCBOR(array: 2)
+    try list.appendCBOR(bytes: device.bytes)
+    try list.appendCBOR(unsigned: 0)
+  }
+
+  /// Returns the home of the audit log in a provision that was checked, as ``ProvisionedHome`` encodes it; no bytes if there is none.
+  @_lifetime(copy bytes)
+  @inline(never)
+  static func home(in bytes: Span<UInt8>) -> Span<UInt8> {
+    guard let issuers = issuersOffset(in: bytes), bytes[headByteCount] == 0x87 else { return bytes.extracting(0..<0) }
+    return bytes.extracting(issuers - ProvisionedHome.byteCount..<issuers)
   }
 
   @inline(never)
   private static func checkIssuers(_ reader: inout CBORReader) throws(EncodingFault) {
-    _ = try IssuerTable(&reader)
+    let count = try reader.arrayHead()
+    guard count <= IssuerTable.maximumCount else { throw .unexpected }
+    for _ in 0..<count {
+      try reader.array(of: 2)
+      let _: KeyID = try reader.fixedBytes()
+      _ = try reader.byteString()
+    }
   }
 
   @inline(never)
@@ -244,7 +272,9 @@ extension Provision {
     var reader = CBORReader(bytes.extracting(offset..<FlashLayout.provision.upperBound))
     do throws(EncodingFault) {
       try reader.skip()
-      return try FirmwarePolicy.decode(&reader)
+      var policy = try FirmwarePolicy.decode(&reader)
+      policy.auditHome = ProvisionedHome.keyID(in: home(in: bytes))
+      return policy
     } catch { return .denyAll }
   }
 }

@@ -14,51 +14,73 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// if its bytes cannot be decoded.
   package mutating func forEachAuditEntry(_ body: (AuditEntry?, AuditChain) -> Void) throws(DeviceFault) {
     do throws(StoreFault) {
-      try walkAudit(journal.cursor) { (store, item, chain) throws(StoreFault) in
-        do throws(EncodingFault) {
-          var reader = CBORReader(store.journal.bytes.extracting(item))
-          guard try reader.itemKind() == .auditEntry else { return }
-          let bytes = try reader.byteString()
-          do throws(EncodingFault) { body(try AuditEntry(bytes), chain) } catch { body(nil, chain) }
-        } catch { throw .damaged }
+      var walk = AuditWalk(journal.cursor)
+      while let item = try walk.next(in: journal, using: &cryptography) {
+        let entry: AuditEntry?
+        do throws(EncodingFault) { entry = try AuditEntry(item: journal.bytes.extracting(item)) } catch { entry = nil }
+        body(entry, walk.chain)
       }
     } catch { throw .store }
   }
   #endif
+}
 
-  /// Calls `body` with each audit item of a slot and the audit chain up to and including it.
-  @inline(never)
-  package mutating func walkAudit(
-    _ cursor: JournalCursor, _ body: (inout Self, Range<Int>, AuditChain) throws(StoreFault) -> Void
-  ) throws(StoreFault) {
-    var cursor = cursor
-    var chain = AuditChain()
-    while let transaction = try cursor.next(in: journal.flash) {
-      var position = transaction.lowerBound
-      while position < transaction.upperBound {
-        let item = try journal.itemRange(at: position)
-        position = item.upperBound
-        if try advance(&chain, over: item) { try body(&self, item, chain) }
-      }
-    }
+#if !hasFeature(Embedded)
+extension AuditEntry {
+  fileprivate init(item: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(item)
+    _ = try reader.itemKind()
+    try self.init(try reader.byteString())
   }
+}
+#endif
 
-  /// Advances the chain over an item. Returns whether the item is about the audit chain.
-  private mutating func advance(_ chain: inout AuditChain, over item: Range<Int>) throws(StoreFault) -> Bool {
-    do throws(EncodingFault) {
-      var reader = CBORReader(journal.bytes.extracting(item))
-      switch try reader.itemKind() {
-      case .auditBase:
-        chain = AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes())
-      case .auditEntry:
-        let entry = try reader.byteString()
-        do throws(CryptographyFailure) { try chain.advance(over: entry, using: &cryptography) } catch {
-          throw .unexpected
-        }
-      default: return false
+/// A walk over the audit entries of a slot, oldest first.
+package struct AuditWalk {
+  private var cursor: JournalCursor
+  /// The items of the current transaction that were not read yet.
+  private var rest = 0..<0
+  /// The audit chain before the last entry that was returned.
+  package private(set) var before = AuditChain()
+  /// The audit chain up to and including that entry.
+  package private(set) var chain = AuditChain()
+
+  /// Creates a walk from the first transaction of `cursor` on.
+  package init(_ cursor: JournalCursor) { self.cursor = cursor }
+
+  /// Returns the range of the next entry's item; nil after the last one.
+  ///
+  /// - Throws: `damaged` if an item cannot be read, or a hash cannot be computed.
+  @inline(never)
+  package mutating func next<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
+    in journal: borrowing Journal<Flash>, using cryptography: inout Crypto
+  ) throws(StoreFault) -> Range<Int>? {
+    before = chain
+    while true {
+      while rest.isEmpty {
+        guard let next = try cursor.next(in: journal.flash) else { return nil }
+        rest = next
       }
-      return true
-    } catch { throw .damaged }
+      let item = try journal.itemRange(at: rest.lowerBound)
+      // The last item of a transaction reaches to its end.
+      guard item.upperBound <= rest.upperBound else { throw .damaged }
+      rest = item.upperBound..<rest.upperBound
+      do throws(EncodingFault) {
+        var reader = CBORReader(journal.bytes.extracting(item))
+        switch try reader.itemKind() {
+        case .auditBase:
+          chain = AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes())
+          before = chain
+        case .auditEntry:
+          let entry = try reader.byteString()
+          do throws(CryptographyFailure) { try chain.advance(over: entry, using: &cryptography) } catch {
+            throw .unexpected
+          }
+          return item
+        default: break
+        }
+      } catch { throw .damaged }
+    }
   }
 }
 

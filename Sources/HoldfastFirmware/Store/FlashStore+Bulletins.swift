@@ -15,7 +15,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   public mutating func writeBulletins(
     of issuer: KeyID, into list: inout EncodedBulletinList
   ) throws(DeviceFault) -> Bool {
-    guard case .signing? = trustedIssuer(issuer) else { return false }
+    guard signingKey(issuer) != nil else { return false }
     do throws(EncodingFault) {
       if let position = try generationIndex(of: issuer) {
         try list.buffer.append(try journal.bulletinNumbers(index.generations[position]))
@@ -47,6 +47,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       guard !claims.exceedsMicrocontroller else { return .full }
       try writeRevoked(with: bulletin, clockFloor: floor, into: &transaction)
     } catch { return .full }
+    try makeRoom(for: Journal<Flash>.longestTransaction)
     defer { draft.removeAll() }
     do throws(EncodingFault) {
       _ = try placeForGeneration(of: issuer)

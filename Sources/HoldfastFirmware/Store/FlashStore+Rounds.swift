@@ -12,10 +12,17 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   ) throws(DeviceFault) {
     index.dropOutdated(clockFloor: state.clockFloor)
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
+    snapshot.isAuditLogFull = isAuditLogFull
     do throws(EncodingFault) { try read(&snapshot, for: round) } catch { throw .store }
     decide(round, snapshot, &decision)
     guard !decision.isRepetition else { return }
-    guard decision.isRecorded(over: snapshot, round) else { return denied.add(round, decision.status) }
+    if keeping != .newest, decision.status == .accepted || decision.notice.isAuditLogFull {
+      // A prover that is refused because the log is full may carry it home.
+      decision.notice.hasAuditPage = round.requestNumber != nil && round.compatibilityNonce == nil
+    }
+    let isRecorded = decision.isRecorded(over: snapshot, round)
+    if !isRecorded || snapshot.isAuditLogFull { denied.add(round, decision.status) }
+    guard isRecorded else { return }
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
     try tellBulletins(in: &decision, on: round)
   }
@@ -74,8 +81,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     if let request = decision.request { try draftRequest(request, of: round) }
     // While the codes are still to be compared, no entry is made: the round is judged again with the result, and the audit
-    // log keeps that decision.
-    if decision.attempt == nil {
+    // log keeps that decision. While the log is full, each round is denied, and must not push out another entry.
+    if decision.attempt == nil, !snapshot.isAuditLogFull {
       let event = AuditEvent.round(AuditedRound(round, status: decision.status))
       try draft(event, realClock: max(decision.clockFloor, round.realClock ?? 0))
     }

@@ -13,8 +13,10 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// The number of audit entries so far and the head of their hash chain.
   package internal(set) var audit = AuditChain()
   private var tokens = TokenSlots()
+  /// A buffer for the longest transaction that ``record(_:)`` writes.
+  package typealias Draft = ByteBuffer<1024>
   /// The transaction that is being drafted.
-  package var draft = ByteBuffer<1024>()
+  package var draft = Draft()
   package var isFailed = false
   package var unproved = UnauthenticatedTotals()
   package var requestTimes = RequestTimes()
@@ -29,6 +31,13 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   package var toldIssuer = KeyID()
   package var toldState: BulletinState?
   package var hasToldState = false
+  package let keeping: AuditKeeping
+  /// The number of the last audit entry that the log's home has acknowledged.
+  package var acknowledged: UInt64 = 0
+  /// The bytes that the entries after it take, each in a separate transaction.
+  package var auditByteCount = 0
+  /// The number of the entry after the last page; 0 if that reached the end of the log.
+  var nextPageEntry: UInt64 = 0
 
   /// Opens the journal in `flash` and loads it.
   ///
@@ -62,6 +71,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// Makes a store that knows nothing of the journal until ``load()``.
   package init(_ journal: consuming Journal<Flash>, _ cryptography: consuming Crypto) {
     issuers = ProvisionedIssuers(in: journal.flash)
+    keeping = ProvisionedHome.keeping(in: Provision.home(in: journal.bytes))
     self.journal = journal
     self.cryptography = cryptography
   }
@@ -75,7 +85,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     next.bootCount += 1
     try record { (store: inout Self) throws(EncodingFault) in
       try next.encode(into: &store.draft)
-      try store.draft(.started(bootCount: next.bootCount), realClock: realClock)
+      if !store.isAuditLogFull { try store.draft(.started(bootCount: next.bootCount), realClock: realClock) }
     }
     return next.bootCount
   }
@@ -118,25 +128,30 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   ///
   /// - Throws: `DeviceFault.store` if drafting or appending fails; after a failed append, the store has failed.
   public mutating func record(_ body: (inout Self) throws(EncodingFault) -> Void) throws(DeviceFault) {
-    guard !isFailed else { throw .store }
+    try makeRoom(for: Draft.capacity)
     defer { draft.removeAll() }
     do throws(EncodingFault) { try body(&self) } catch { throw .store }
-    do throws(StoreFault) {
-      if journal.room < draft.count { try compact() }
-      try absorb(try journal.append(draft.bytes))
-    } catch {
+    do throws(StoreFault) { try absorb(try journal.append(draft.bytes)) } catch {
       isFailed = true
       throw .store
     }
   }
 
-  /// Appends a transaction that was drafted elsewhere, in the same way.
-  package mutating func append(_ transaction: Span<UInt8>) throws(DeviceFault) {
+  /// Moves the journal if a transaction of `byteCount` bytes would not fit. Moving it may add an audit entry, so the transaction is drafted
+  /// afterwards.
+  @inline(never)
+  package mutating func makeRoom(for byteCount: Int) throws(DeviceFault) {
     guard !isFailed else { throw .store }
-    do throws(StoreFault) {
-      if journal.room < transaction.count { try compact() }
-      try absorb(try journal.append(transaction))
-    } catch {
+    guard journal.room < byteCount else { return }
+    do throws(StoreFault) { try compact() } catch {
+      isFailed = true
+      throw .store
+    }
+  }
+
+  /// Appends a transaction that was drafted elsewhere, after ``makeRoom(for:)``.
+  package mutating func append(_ transaction: Span<UInt8>) throws(DeviceFault) {
+    do throws(StoreFault) { try absorb(try journal.append(transaction)) } catch {
       isFailed = true
       throw .store
     }
@@ -146,6 +161,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   package mutating func load() throws(StoreFault) {
     index = StoreIndex()
     (state, audit, newestEntryTime) = (StoreState(), AuditChain(), 0)
+    (acknowledged, auditByteCount) = (0, 0)
     var cursor = journal.cursor
     var isEmpty = true
     while let transaction = try cursor.next(in: journal.flash) {
@@ -221,9 +237,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   private static var comfortableRoom: Int { 4096 }
 
   /// Does the work that a round need not wait for: records the totals of denied rounds and of peers that proved nothing, if
-  /// `recordsTotals` is true, and compacts the journal if it has little room. `realClock` is in Unix seconds.
+  /// `recordsTotals` is true and the audit log is not full, and compacts the journal if it has little room. `realClock` is in Unix seconds.
   package mutating func rest(recordsTotals: Bool, realClock: UInt64?) {
-    if recordsTotals {
+    if recordsTotals, !isAuditLogFull {
       do throws(DeviceFault) { try recordTotals(realClock: realClock) } catch { return }
     }
     guard !isFailed, journal.room < Self.comfortableRoom else { return }
@@ -251,7 +267,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     index.dropOutdated(clockFloor: state.clockFloor)
     do throws(FlashFailure) { try journal.beginSlot() } catch { throw .flash }
     try appendState()
-    try copyAudit(old.cursor)
+    try moveAudit(old.cursor)
     for position in index.generations.indices { try copy(index.generations[position], from: old.slot) }
     try copy(index.revoked, from: old.slot)
     for position in index.kept.indices { try copy(index.kept[position].item, from: old.slot) }
@@ -273,7 +289,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   private mutating func appendState() throws(StoreFault) {
     var item = ByteBuffer<64>()
-    do throws(EncodingFault) { try state.encode(into: &item) } catch { throw .full }
+    do throws(EncodingFault) {
+      try state.encode(into: &item)
+      if acknowledged > 0 { try item.append(acknowledged: acknowledged, 0) }
+    } catch { throw .full }
     _ = try journal.append(item.bytes)
   }
 
@@ -289,28 +308,38 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try journal.append(copyOf: try journal.itemRange(at: oldSlot + Int(place)))
   }
 
-  /// Copies the newest entries, after the head of the chain before them.
-  private mutating func copyAudit(_ old: JournalCursor) throws(StoreFault) {
-    let dropped = audit.count - min(audit.count, Self.keptAuditEntryCount)
-    var base: AuditChain? = AuditChain()
-    try walkAudit(old) { (store, item, chain) throws(StoreFault) in
-      if chain.count <= dropped {
-        base = chain
-      } else {
-        try store.appendBase(base.take())
-        try store.journal.append(copyOf: item)
+  /// Copies the audit entries that are kept, after the head of the chain before them. Entries that their home has acknowledged go first. If
+  /// others have to go as well, an entry counts them.
+  private mutating func moveAudit(_ old: JournalCursor) throws(StoreFault) {
+    let newest = audit.count - min(audit.count, Self.keptAuditEntryCount)
+    var (excess, lost, hasBase) = (auditByteCount - Self.auditByteLimit, UInt64(0), false)
+    var walk = AuditWalk(old)
+    while let item = try walk.next(in: journal, using: &cryptography) {
+      if !hasBase {
+        let isKnown = keeping == .newest || walk.chain.count <= acknowledged
+        if walk.chain.count <= newest, isKnown || excess > 0 {
+          if isKnown { continue }
+          excess -= Self.transactionByteCount(item.count)
+          lost += 1
+          continue
+        }
+        try appendBase(walk.before)
+        hasBase = true
       }
+      try journal.append(copyOf: item)
     }
-    try appendBase(base)
+    if !hasBase { try appendBase(audit) }
+    guard lost > 0 else { return }
+    do throws(EncodingFault) { try draft(.entriesLost(count: lost), realClock: newestEntryTime) } catch { throw .full }
+    _ = try journal.append(draft.bytes)
+    draft.removeAll()
   }
 
-  private mutating func appendBase(_ chain: AuditChain?) throws(StoreFault) {
-    guard let chain else { return }
+  private mutating func appendBase(_ chain: AuditChain) throws(StoreFault) {
     var item = ByteBuffer<64>()
     do throws(EncodingFault) {
       try item.begin(.auditBase)
-      try item.appendCBOR(unsigned: chain.count)
-      try item.appendCBOR(bytes: chain.head.bytes)
+      try chain.encode(into: &item)
     } catch { throw .full }
     _ = try journal.append(item.bytes)
   }

@@ -32,12 +32,15 @@ package enum ItemKind: UInt64 {
   case bulletins = 14
   /// `[15, entries]`: see ``RevokedTokens``.
   case revoked = 15
+  /// `[16, count, bytes]`: the entries up to `count` were acknowledged by the home of the audit log; those after them that were written
+  /// before this item take that many bytes, as ``FlashStore/auditByteCount`` counts them, at most those of a slot.
+  case acknowledged = 16
 
   /// The number of elements of such an item, including the kind.
   var elementCount: Int {
     switch self {
     case .auditEntry, .userRemoved, .codeRemoved, .revoked: 2
-    case .auditBase, .generation, .outcome: 3
+    case .auditBase, .generation, .outcome, .acknowledged: 3
     case .secret, .bulletins: 4
     case .state, .uses, .nonce: 5
     case .request: 8
@@ -158,6 +161,11 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       do throws(CryptographyFailure) {
         try audit.advance(over: entry, using: &cryptography)
       } catch { throw .unexpected }
+      if audit.count > acknowledged { auditByteCount += Self.transactionByteCount(try journal.item(place).count) }
+    case .acknowledged:
+      acknowledged = try reader.unsigned()
+      // More would not be in the slot, and could overflow with the entries that follow.
+      auditByteCount = Int(try reader.unsigned(within: 0...UInt64(FlashLayout.slotByteCount)))
     case .generation, .bulletins: try putGeneration(place, of: try reader.fixedBytes())
     case .revoked:
       guard RevokedTokens(try reader.byteString()).isWhole else { throw .unexpected }

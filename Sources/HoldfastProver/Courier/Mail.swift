@@ -18,6 +18,9 @@ package struct Mail: Sendable, Equatable {
   package var list: BulletinList?
   /// The newest receipt of the home of the device's audit log, at most 256 bytes; nil once the device has it.
   package var receipt: [UInt8]?
+  /// Whether the receipt comes before the bulletins at the next visit, because one that the device did not take has used up the check of
+  /// a signature.
+  package var receiptIsFirst = false
   /// The number of the first entry of the audit log that the home misses, as it said last; 0 if it did not.
   package var missingEntry: UInt64 = 0
   /// The numbers of what this prover gave and took since it was enrolled.
@@ -30,16 +33,33 @@ package struct Mail: Sendable, Equatable {
   package var have: UInt64 { list?.rows.map(\.number).min() ?? 0 }
 
   /// Replaces the bulletins by those of a service. What exceeds the limits is left out: first those of which the device says that it has
-  /// them or that they are not for it, then the newest.
+  /// them or that they are not for it, then the newest. Those that were postponed stay behind the others.
   package mutating func replace(by bulletins: [CarriedBulletin]) {
     let sorted = bulletins.sorted { $0.number < $1.number }
     var byteCount = 0
     let kept = (sorted.filter { $0.isMissing(in: list) } + sorted.filter { !$0.isMissing(in: list) })
       .prefix(Self.bulletinLimit)
-    self.bulletins = kept.prefix { bulletin in
+    let postponed = postponed
+    let ordered = kept.prefix { bulletin in
       byteCount += bulletin.bytes.count
       return byteCount <= Self.byteLimit
     }.sorted { $0.number < $1.number }
+    self.bulletins = ordered.filter { !postponed.contains($0) } + ordered.filter { postponed.contains($0) }
+  }
+
+  /// Puts a bulletin behind the others, because the device did not take it.
+  package mutating func postpone(_ bulletin: CarriedBulletin) {
+    guard let index = bulletins.firstIndex(of: bulletin) else { return }
+    bulletins.append(bulletins.remove(at: index))
+  }
+
+  /// The bulletins behind newer ones.
+  private var postponed: [CarriedBulletin] {
+    var newest: UInt64 = 0
+    return bulletins.filter { bulletin in
+      newest = max(newest, bulletin.number)
+      return bulletin.number < newest
+    }
   }
 
   /// The most answers that are read to find bulletins that a device does not have.
@@ -194,6 +214,7 @@ extension Mail {
       else { return nil }
       self.receipt = bytes
     }
+    receiptIsFirst = value["receipt_is_first"]?.flag ?? false
     missingEntry = value["missing_entry"]?.number ?? 0
     counts = MailCounts(value["counts"] ?? .null)
     guard let rows = value["list"]?.elements else { return }
@@ -214,6 +235,7 @@ extension Mail {
     var members: [(String, JSONValue)] = [("version", .integer(1)), ("bulletins", .array(bulletins.map(\.json)))]
     if let rows { members.append(("list", .array(rows))) }
     if let receipt { members.append(("receipt", .string(paddedBase64(receipt)))) }
+    if receiptIsFirst { members.append(("receipt_is_first", .bool(true))) }
     if missingEntry > 0 { members.append(("missing_entry", .integer(missingEntry))) }
     if counts != MailCounts() { members.append(("counts", counts.json)) }
     return JSONValue.object(members).pretty()

@@ -58,8 +58,12 @@ package struct MailDelivery {
           mail.counts.bulletins += 1
         }
         mail.note(bulletin)
-      // Another one may be of a key that the device trusts, or need no room.
-      case .refused, .notAddressed, .missed, .full: refused.append(bulletin)
+      // Another one may be of a key that the device trusts, or need no room. It comes first at the next visit, because this one has used
+      // up the check of a signature.
+      case .refused, .full:
+        refused.append(bulletin)
+        mail.postpone(bulletin)
+      case .notAddressed, .missed: refused.append(bulletin)
       case .busy: return
       }
     }

@@ -44,6 +44,7 @@ struct Visit: ~Copyable {
   mutating func exchangeMail(over conversation: inout Conversation, _ notice: Notice) throws(ProverError) {
     let before = delivery.mail
     defer { if delivery.mail != before { try? folder.write(delivery.mail) } }
+    if delivery.mail.receiptIsFirst, notice.hasAuditPage { try deliverReceipt(over: &conversation) }
     if let state = notice.bulletinState {
       var isBegun = isBegun
       defer { self.isBegun = isBegun }
@@ -58,10 +59,12 @@ struct Visit: ~Copyable {
     try takePage(over: &conversation)
   }
 
-  /// Delivers the receipt. If the device has checked a signature already, it stays for the next visit.
+  /// Delivers the receipt. If the device has checked a signature already, it stays for the next visit, and comes first there if that
+  /// check brought the device nothing.
   private mutating func deliverReceipt(over conversation: inout Conversation) throws(ProverError) {
     guard let receipt = delivery.mail.receipt, delivery.useMessage(byteCount: receipt.count) else { return }
     let answer = try Self.exchange(.receipt, receipt, over: &conversation, by: deadline, &isBegun)
+    delivery.mail.receiptIsFirst = answer.result == .busy && delivery.deliveredCount == 0
     guard answer.result != .busy else { return }
     if answer.result == .taken { delivery.mail.counts.receipts += 1 }
     delivery.mail.receipt = nil

@@ -58,7 +58,15 @@ package enum AdministrationFault: Error, Equatable, Sendable {
     case lowerVersion
     /// No approved executable of the app has this version or a later one.
     case unapprovedVersion
-    /// The time is over.
+    /// A key introduces others only once it signs, and not itself.
+    case cannotIntroduce
+    /// Bulletins have introduced the key with other times, which devices keep.
+    case introducedKey
+    /// The key, or the one that would introduce it, ends for the device or the group.
+    case endedKey
+    /// The service has not introduced the key that signs now to the devices that would lose this one.
+    case noSuccessor
+    /// The time is over, or a key would not sign before it.
     case pastTime
   }
 }

@@ -7,7 +7,7 @@ extension AdministrationOperation {
   /// All operations.
   package static let all: [AdministrationOperation] =
     devices + images + provers + users + tokens + invitations + requests + refusals + audits + keys + operators + apps
-    + policyParts + bulletins + minimumVersions + userOrders + others
+    + policyParts + bulletins + minimumVersions + keyOrders + userOrders + others
 
   private static let delivery = [
     Schema.Property(

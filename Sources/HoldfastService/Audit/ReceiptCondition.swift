@@ -53,17 +53,22 @@ struct ReceiptCondition: Sendable {
 }
 
 /// A watch for changes of the state of receipts, which operators are told at most once a minute.
-struct ReceiptWatch {
+package struct ReceiptWatch {
   /// The seconds between two reports.
   private static let reportSeconds: UInt64 = 60
 
   private var reported: ReceiptState?
   private var reportTime: UInt64 = 0
 
+  /// Creates a watch that has reported nothing.
+  package init() {}
+
   /// Returns whether to report a state: the first one, or another one than reported before, a minute later at the earliest.
   ///
-  /// - Parameter time: The present time, in Unix seconds.
-  mutating func reports(_ state: ReceiptState, at time: UInt64) -> Bool {
+  /// - Parameters:
+  ///   - state: The present state.
+  ///   - time: The present time, in Unix seconds.
+  package mutating func reports(_ state: ReceiptState, at time: UInt64) -> Bool {
     guard state != reported, reported == nil || time >= reportTime + Self.reportSeconds else { return false }
     (reported, reportTime) = (state, time)
     return true

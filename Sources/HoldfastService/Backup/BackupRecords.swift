@@ -16,7 +16,7 @@ package enum BackupRecord: Equatable {
   static let valueLimit = 1 << 24
 
   /// Appends the encoded record.
-  func append(to bytes: inout [UInt8]) {
+  package func append(to bytes: inout [UInt8]) {
     switch self {
     case .table(let name):
       bytes += [UInt8(ascii: "T"), UInt8(name.utf8.count)] + Array(name.utf8)

@@ -23,7 +23,8 @@ package final class BackupSealing {
   package static let chunkByteCount = 65_536
   package static let tagByteCount = 16
 
-  let header: [UInt8]
+  /// The first ``headerByteCount`` bytes of the file.
+  package let header: [UInt8]
   private let key: Secret<32>
   private var count: UInt64 = 0
 
@@ -63,7 +64,7 @@ package final class BackupSealing {
   }
 
   /// Encrypts the next chunk.
-  func seal(_ chunk: [UInt8], isLast: Bool) throws(CryptographyFailure) -> [UInt8] {
+  package func seal(_ chunk: [UInt8], isLast: Bool) throws(CryptographyFailure) -> [UInt8] {
     var sealed = chunk
     var tag = AuthenticationTag()
     let (nonce, header) = (nextNonce(isLast), header)

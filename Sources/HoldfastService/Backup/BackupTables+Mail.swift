@@ -126,5 +126,26 @@ extension BackupTable {
         INSERT INTO bulletin_users (audience, issuer, number, username, until, ordered)
         VALUES ($1, $2, $3, $4, $5, $6)
         """),
+    BackupTable(
+      "key_orders", since: 10, key: [0, 1], start: [.bytes([]), .bytes([])],
+      page: """
+        SELECT audience, kid, introducer, point, begins, until, introduced, ended FROM key_orders
+        WHERE (audience, kid) > ($1, $2) ORDER BY audience, kid LIMIT $3
+        """,
+      insert: """
+        INSERT INTO key_orders (audience, kid, introducer, point, begins, until, introduced, ended)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """),
+    BackupTable(
+      "bulletin_keys", since: 10, key: [0, 1, 2, 3],
+      start: [.bytes([]), .bytes([]), .integer(.min), .bytes([])],
+      page: """
+        SELECT audience, issuer, number, kid, point, begins, until, ends FROM bulletin_keys
+        WHERE (audience, issuer, number, kid) > ($1, $2, $3, $4) ORDER BY audience, issuer, number, kid LIMIT $5
+        """,
+      insert: """
+        INSERT INTO bulletin_keys (audience, issuer, number, kid, point, begins, until, ends)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """),
   ]
 }

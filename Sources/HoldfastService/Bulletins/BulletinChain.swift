@@ -12,11 +12,13 @@ import HoldfastStorage
 // - Old bulletins are merged: the new one begins where the first of them began, and has the number of the last. A device with that
 //   number has the same as before.
 // - When most of the revocations that a chain says have expired, a complete set with higher numbers replaces it.
+// - The last word of a key replaces its chain, and nothing follows it.
 
 extension FleetSession {
   /// Signs what is new for an audience, and adds it to the chain.
   func sign(_ news: BulletinNews, for audience: BulletinAudience) throws(FleetFault) {
     let chain = BulletinChain(audience: audience, issuer: news.issuer)
+    guard !news.isLastWord else { return try close(chain, saying: news.contents) }
     let (live, expired) = try entryCounts(of: chain)
     if expired > max(live, BulletinChain.expiredLimit) {
       try replace(chain, adding: news)
@@ -52,6 +54,9 @@ extension FleetSession {
       contents.revoked.append(try ListedToken(row, in: self))
     }
     contents.versions = try minimumVersions(of: chain.audience.id)
+    contents.keys.merge(try saidKeys(chain.key).filter { $0.value.until > now }) { newer, older in
+      older.merged(with: newer)
+    }
     if case .device(let device) = chain.audience.kind {
       contents.users.merge(try saidOrders(for: device, chain.key)) { newer, _ in newer }
     }
@@ -66,6 +71,19 @@ extension FleetSession {
     _ = try rows("DELETE FROM bulletin_entries WHERE audience = $1 AND issuer = $2", values: chain.key)
     try forgetNames(of: chain, through: last)
     try append(contents, to: chain, after: 0, above: last)
+  }
+
+  /// Replaces a chain by the last word of its key.
+  ///
+  /// The revoked tokens stay on record with its number: devices keep them, and refuse them all.
+  private func close(_ chain: BulletinChain, saying contents: ChainContents) throws(FleetFault) {
+    let last = try lastNumber(of: chain)
+    _ = try rows("DELETE FROM bulletins WHERE audience = $1 AND issuer = $2", values: chain.key)
+    try forgetNames(of: chain, through: last)
+    try append(contents, to: chain, after: 0, above: last)
+    _ = try rows(
+      "UPDATE bulletin_entries SET number = $3 WHERE audience = $1 AND issuer = $2",
+      values: chain.key + [.unsigned(try lastNumber(of: chain))])
   }
 
   /// Signs bulletins that say some contents, and adds them to a chain.
@@ -99,7 +117,7 @@ extension FleetSession {
     }
   }
 
-  /// Signs a bulletin, and records it with the apps and the users that it names.
+  /// Signs a bulletin, and records it with the apps, the keys and the users that it names.
   private func insert(_ part: ChainPart, into chain: BulletinChain) throws(FleetFault) {
     let contents = part.contents
     var device: P256Point?
@@ -121,6 +139,15 @@ extension FleetSession {
         """, chain.key[0], chain.key[1], .unsigned(stamp.number), .text(subject.description),
         .unsigned(version.major), .unsigned(version.minor), .unsigned(version.patch))
     }
+    for (key, statement) in contents.keys {
+      try send(
+        """
+        INSERT INTO bulletin_keys (audience, issuer, number, kid, point, begins, until, ends)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """, chain.key[0], chain.key[1], .unsigned(stamp.number), .copying(key.bytes),
+        statement.introduced.map { .copying($0.point.bytes) } ?? .null, .optional(statement.introduced?.from),
+        .unsigned(statement.until), .unsigned(statement.isEnded ? 1 : 0))
+    }
     for (user, order) in contents.users {
       try send(
         """
@@ -130,10 +157,11 @@ extension FleetSession {
     }
   }
 
-  /// Deletes the records of the apps and the users that the bulletins of a chain up to a number name.
+  /// Deletes the records of the apps, the keys and the users that the bulletins of a chain up to a number name.
   private func forgetNames(of chain: BulletinChain, through last: UInt64) throws(FleetFault) {
     let range = chain.key + [.unsigned(last)]
     _ = try rows("DELETE FROM bulletin_versions WHERE audience = $1 AND issuer = $2 AND number <= $3", values: range)
+    _ = try rows("DELETE FROM bulletin_keys WHERE audience = $1 AND issuer = $2 AND number <= $3", values: range)
     _ = try rows("DELETE FROM bulletin_users WHERE audience = $1 AND issuer = $2 AND number <= $3", values: range)
   }
 
@@ -184,6 +212,14 @@ extension FleetSession {
       let number = try decoding { () throws(SQLFault) in try row.unsigned(4) }
       let least = try NamedVersion(row, in: self)
       contents[number, default: ChainContents()].versions[least.subject] = least.version
+    }
+    for row in try rows(
+      "SELECT kid, point, begins, until, ends, number FROM bulletin_keys WHERE audience = $1 AND issuer = $2",
+      values: chain.key)
+    {
+      let number = try decoding { () throws(SQLFault) in try row.unsigned(5) }
+      let (key, statement) = try keyStatement(row)
+      contents[number, default: ChainContents()].keys[key] = statement
     }
     for row in try rows(
       "SELECT username, until, ordered, number FROM bulletin_users WHERE audience = $1 AND issuer = $2",

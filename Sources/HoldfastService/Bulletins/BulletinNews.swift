@@ -9,6 +9,8 @@ struct BulletinNews {
   let issuer: FleetKeys.Issuer
   /// The contents of the bulletins that follow those before.
   var contents = ChainContents()
+  /// Whether they are the last word of the key, which replaces those before.
+  var isLastWord = false
 }
 
 extension FleetSession {
@@ -16,12 +18,18 @@ extension FleetSession {
   ///
   /// A token is revoked in the bulletins of its device's first group, or in the device's own if it has no group; but not if the
   /// generation of the device excludes it. Minimum versions are in those of their own audience. Users do not belong to a key, so that
-  /// only the key that signs now names them.
+  /// only the key that signs now names them. A key that ends says so, and nothing more.
   func news(for audience: BulletinAudience, of keys: FleetKeys) throws(FleetFault) -> [BulletinNews] {
     var all: [BulletinNews] = []
     let versions = try minimumVersions(of: audience.id)
     let present = keys.issuer(at: now)?.id
-    for issuer in keys.issuers where issuer.active <= now {
+    let orders = try keyOrders(for: audience.id)
+    for issuer in keys.issuers {
+      if orders.ended.contains(issuer.id) {
+        if let news = try lastWord(of: issuer, for: audience, orders) { all.append(news) }
+        continue
+      }
+      guard issuer.active <= now else { continue }
       var news = BulletinNews(issuer: issuer)
       let isPresent = issuer.id == present
       let values = [audience.key, .copying(issuer.id.bytes), .unsigned(now)]
@@ -33,9 +41,25 @@ extension FleetSession {
       case .group: news.contents.revoked = try revoked(Self.newOfGroup, values)
       }
       news.contents.versions = try unsaid(versions, for: audience, values, isPresent: isPresent)
+      if !orders.all.isEmpty {
+        let said = try saidKeys(Array(values.prefix(2)))
+        news.contents.keys = orders.unsaid(by: issuer.id, said: said, at: now)
+      }
       if !news.contents.isEmpty { all.append(news) }
     }
     return all
+  }
+
+  /// Returns the last word of a key that ends for an audience; nil if its bulletins say it, or it ends only for a group of this device.
+  private func lastWord(
+    of issuer: FleetKeys.Issuer, for audience: BulletinAudience, _ orders: KeyOrders
+  ) throws(FleetFault) -> BulletinNews? {
+    guard orders.order(about: issuer.id)?.isEnded == true else { return nil }
+    let said = try saidKeys([audience.key, .copying(issuer.id.bytes)])
+    guard said[issuer.id]?.isEnded != true else { return nil }
+    var news = BulletinNews(issuer: issuer, isLastWord: true)
+    news.contents.keys = orders.lastWord(of: issuer.id, said: said, at: now)
+    return news
   }
 
   private func revoked(_ sql: StaticString, _ values: [Value]) throws(FleetFault) -> [ListedToken] {

@@ -90,6 +90,8 @@ extension AdministrationOperation {
       Schema.Property("revocations", .anyInteger, required: true, "The number of tokens that it revokes."),
       Schema.Property("generation", .nullable(.anyInteger), required: true, "The generation to which it raises."),
       Schema.Property("minimum_versions", .anyInteger, required: true, "The number of minimum versions that it names."),
+      Schema.Property("introduced_keys", .anyInteger, required: true, "The number of keys that it introduces."),
+      Schema.Property("ended_keys", .anyInteger, required: true, "The number of keys that it ends."),
       Schema.Property("users", .anyInteger, required: true, "The number of users whom it locks or removes."),
       Schema.Property("signer", .hexadecimal(digitCount: 16), required: true, "The key that signed it."),
     ]))

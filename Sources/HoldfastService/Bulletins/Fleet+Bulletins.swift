@@ -96,8 +96,8 @@ extension FleetSession {
     return id
   }
 
-  /// Lets others that would sign for an audience, or change its minimum versions, wait until the transaction ends. Returns the column
-  /// `signed`.
+  /// Lets others that would sign for an audience, or change its minimum versions or orders about keys, wait until the transaction ends.
+  /// Returns the column `signed`.
   func lockAudience(_ audience: Value) throws(FleetFault) -> SQLRow? {
     try run(
       "INSERT INTO bulletin_audiences (audience, signed) VALUES ($1, 0) ON CONFLICT (audience) DO NOTHING", audience)
@@ -115,14 +115,18 @@ extension FleetSession {
 
   /// Returns whether the device has more revoked tokens than it can keep, and one that a higher generation would exclude.
   ///
-  /// It counts what its bulletins have said, although a higher generation excludes it already: the device keeps that until it expires.
+  /// It counts what its bulletins have said, although a higher generation excludes it already: the device keeps that until it expires. A
+  /// token of a key that ends for the device needs no revocation.
   fileprivate func exceedsCapacity(of device: DeviceID) throws(FleetFault) -> Bool {
     let key = Value.copying(device.bytes)
     guard
       try row(
         """
         SELECT t.id FROM tokens t JOIN devices d ON d.id = t.device
-        WHERE t.device = $1 AND t.revoked IS NOT NULL AND t.expires > $2 AND t.generation >= d.generation LIMIT 1
+        WHERE t.device = $1 AND t.revoked IS NOT NULL AND t.expires > $2 AND t.generation >= d.generation
+          AND NOT EXISTS (SELECT 1 FROM key_orders k WHERE k.kid = t.signer AND k.ended IS NOT NULL
+            AND (k.audience = $1 OR k.audience IN (SELECT audience FROM group_devices WHERE device = $1)))
+        LIMIT 1
         """, key, .unsigned(now)) != nil
     else { return false }
     let new = try number(
@@ -132,6 +136,8 @@ extension FleetSession {
           SELECT other.device FROM group_devices own JOIN group_devices other ON other.audience = own.audience
           WHERE own.device = $1 AND other.position = 0))
         AND NOT EXISTS (SELECT 1 FROM bulletin_entries e WHERE e.token = t.id)
+        AND NOT EXISTS (SELECT 1 FROM key_orders k WHERE k.kid = t.signer AND k.ended IS NOT NULL
+          AND (k.audience = $1 OR k.audience IN (SELECT audience FROM group_devices WHERE device = $1)))
       """, key, .unsigned(now))
     return try keptCount(of: key) + new > capacity(of: key)
   }
@@ -163,7 +169,10 @@ extension FleetSession {
   ///
   /// A device whose audiences say more than it can keep gets only its own bulletins, which raise the generation for that.
   ///
-  /// - Parameter issuer: The key that signs now. Bulletins of another one matter only while the device may see tokens of it.
+  /// Of a key that ends for one of its audiences, it gets only what says so: a device that takes that takes no others.
+  ///
+  /// - Parameter issuer: The key that signs now. Bulletins of another one matter only while the device may see tokens of it, or if they
+  ///   introduce or end keys.
   fileprivate func mail(for device: DeviceID, above have: UInt64, issuer: KeyID) throws(FleetFault) -> [IssuedBulletin]
   {
     let key = Value.copying(device.bytes)
@@ -190,7 +199,9 @@ extension FleetSession {
   private static let ownMail: StaticString = """
     SELECT b.audience, b.number, b.predecessor, b.issued, b.bytes FROM bulletins b
     WHERE b.audience = $1 AND b.number > $2 AND (b.issuer = $3 OR EXISTS (
-      SELECT 1 FROM tokens t WHERE t.device = $1 AND t.signer = b.issuer AND t.expires > $4))
+        SELECT 1 FROM tokens t WHERE t.device = $1 AND t.signer = b.issuer AND t.expires > $4)
+      OR EXISTS (
+        SELECT 1 FROM bulletin_keys k WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.until > $4))
     ORDER BY b.number LIMIT $5
     """
 
@@ -198,7 +209,14 @@ extension FleetSession {
     SELECT b.audience, b.number, b.predecessor, b.issued, b.bytes FROM bulletins b
     WHERE (b.audience = $1 OR b.audience IN (SELECT audience FROM group_devices WHERE device = $1)) AND b.number > $2
       AND (b.issuer = $3 OR EXISTS (
-        SELECT 1 FROM tokens t WHERE t.device = $1 AND t.signer = b.issuer AND t.expires > $4))
+          SELECT 1 FROM tokens t WHERE t.device = $1 AND t.signer = b.issuer AND t.expires > $4)
+        OR EXISTS (
+          SELECT 1 FROM bulletin_keys k WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.until > $4))
+      AND (NOT EXISTS (
+          SELECT 1 FROM bulletin_keys k WHERE k.issuer = b.issuer AND k.kid = b.issuer
+            AND (k.audience = $1 OR k.audience IN (SELECT audience FROM group_devices WHERE device = $1)))
+        OR EXISTS (
+          SELECT 1 FROM bulletin_keys k WHERE k.issuer = b.issuer AND k.kid = b.issuer AND k.audience = b.audience))
     ORDER BY b.number LIMIT $5
     """
 

@@ -69,7 +69,10 @@ enum BulletinListing {
   static let all: StaticString = """
     SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
       (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
-      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number),
+      (SELECT count(k.point) FROM bulletin_keys k WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number),
+      (SELECT count(*) FROM bulletin_keys k
+        WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number AND k.ends = 1)
     FROM bulletins b
     WHERE b.number < $1 OR (b.number = $1 AND b.audience > $2) ORDER BY b.number DESC, b.audience LIMIT $3
     """
@@ -78,7 +81,10 @@ enum BulletinListing {
   static let ofDevice: StaticString = """
     SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
       (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
-      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number),
+      (SELECT count(k.point) FROM bulletin_keys k WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number),
+      (SELECT count(*) FROM bulletin_keys k
+        WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number AND k.ends = 1)
     FROM bulletins b
     WHERE (b.number < $1 OR (b.number = $1 AND b.audience > $2))
       AND (b.audience = $4 OR b.audience IN (SELECT audience FROM group_devices WHERE device = $4))
@@ -89,7 +95,10 @@ enum BulletinListing {
   static let ofProver: StaticString = """
     SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
       (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
-      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number),
+      (SELECT count(k.point) FROM bulletin_keys k WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number),
+      (SELECT count(*) FROM bulletin_keys k
+        WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number AND k.ends = 1)
     FROM bulletins b
     WHERE (b.number < $1 OR (b.number = $1 AND b.audience > $2)) AND EXISTS (
       SELECT 1 FROM tokens t JOIN bulletin_entries e ON e.token = t.id
@@ -101,7 +110,10 @@ enum BulletinListing {
   static let ofToken: StaticString = """
     SELECT b.number, b.audience, b.issued, b.predecessor, b.entries, b.generation, b.issuer,
       (SELECT count(*) FROM bulletin_versions v WHERE v.audience = b.audience AND v.issuer = b.issuer AND v.number = b.number),
-      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number)
+      (SELECT count(*) FROM bulletin_users u WHERE u.audience = b.audience AND u.issuer = b.issuer AND u.number = b.number),
+      (SELECT count(k.point) FROM bulletin_keys k WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number),
+      (SELECT count(*) FROM bulletin_keys k
+        WHERE k.audience = b.audience AND k.issuer = b.issuer AND k.number = b.number AND k.ends = 1)
     FROM bulletins b
     WHERE (b.number < $1 OR (b.number = $1 AND b.audience > $2)) AND EXISTS (
       SELECT 1 FROM bulletin_entries e WHERE e.token = $4 AND e.audience = b.audience AND e.number = b.number)
@@ -129,7 +141,8 @@ extension FleetSession {
         ("for", .string(name)), ("issued", .integer(try row.unsigned(2))),
         ("predecessor", .integer(try row.unsigned(3))), ("revocations", .integer(try row.unsigned(4))),
         ("generation", try row.optionalUnsigned(5).map { .integer($0) } ?? .null),
-        ("minimum_versions", .integer(try row.unsigned(7))), ("users", .integer(try row.unsigned(8))),
+        ("minimum_versions", .integer(try row.unsigned(7))), ("introduced_keys", .integer(try row.unsigned(9))),
+        ("ended_keys", .integer(try row.unsigned(10))), ("users", .integer(try row.unsigned(8))),
         ("signer", .string(hexadecimal(issuer.span))),
       ])
     }

@@ -2,28 +2,7 @@ import HoldfastCore
 import HoldfastDatabase
 import HoldfastFormats
 import HoldfastIssuer
-import HoldfastOpenSSL
 import HoldfastStorage
-
-/// A device or a group of devices for which an operator raises a minimum version.
-enum VersionTarget: Sendable {
-  case device(DeviceID)
-  case group(BoundedText<32>)
-
-  /// The audience whose bulletins name the version.
-  fileprivate func audience() throws(AdministrationFault) -> AudienceID {
-    switch self {
-    case .device(let id):
-      guard let audience = AudienceID(id.bytes) else { throw .notFound }
-      return audience
-    case .group(let name):
-      var cryptography = OpenSSLCryptography()
-      do throws(CryptographyFailure) { return try HoldfastCore.audience(ofGroup: name, using: &cryptography) } catch {
-        throw .fleet(.cryptography)
-      }
-    }
-  }
-}
 
 /// The minimum versions of apps, which bulletins bring to devices. They only rise, because a device never goes back.
 extension Fleet {
@@ -41,7 +20,7 @@ extension Fleet {
   /// - Throws: `notFound` if the device is not registered, or no device is in the group; `conflict` with `lowerVersion`,
   ///   `unapprovedVersion` if no approved executable would be left, or `tooMany`.
   func raiseMinimumVersion(
-    of app: BoundedText<64>, to version: AppVersion, for target: VersionTarget, by actor: Actor
+    of app: BoundedText<64>, to version: AppVersion, for target: BulletinTarget, by actor: Actor
   ) throws(AdministrationFault) -> JSONValue {
     let audience = try target.audience()
     let key = Value.copying(audience.bytes)
@@ -143,13 +122,6 @@ extension FleetSession {
     return versions
   }
 
-  fileprivate func exists(_ target: VersionTarget, _ audience: Value) throws(FleetFault) -> Bool {
-    switch target {
-    case .device: try row("SELECT id FROM devices WHERE id = $1", audience) != nil
-    case .group: try row("SELECT device FROM group_devices WHERE audience = $1 LIMIT 1", audience) != nil
-    }
-  }
-
   /// Returns whether an executable of an app is approved whose version is at least this.
   fileprivate func hasApproved(_ app: BoundedText<64>, _ version: AppVersion) throws(FleetFault) -> Bool {
     try row(
@@ -161,7 +133,7 @@ extension FleetSession {
   }
 
   fileprivate func setMinimumVersion(
-    of app: BoundedText<64>, _ version: AppVersion, for target: VersionTarget, _ audience: Value, by actor: Actor
+    of app: BoundedText<64>, _ version: AppVersion, for target: BulletinTarget, _ audience: Value, by actor: Actor
   ) throws(FleetFault) {
     try run(
       """
@@ -171,11 +143,8 @@ extension FleetSession {
       """,
       audience, .text(app.description), .unsigned(version.major), .unsigned(version.minor), .unsigned(version.patch),
       .unsigned(now))
-    let detail = "\(app) \(version.text)"
-    switch target {
-    case .device(let id): try log("device.minimum-version", hexadecimal(id), by: actor, detail)
-    case .group(let name): try log("group.minimum-version", name.description, by: actor, detail)
-    }
+    let actions: (StaticString, StaticString) = ("device.minimum-version", "group.minimum-version")
+    try log(actions, target, by: actor, "\(app) \(version.text)")
   }
 
   fileprivate func versionRecords(_ sql: StaticString, _ values: [Value]) throws(FleetFault) -> [JSONValue] {
@@ -216,16 +185,14 @@ extension AdministrationOperation {
       Raises the minimum version of an app for a device or a group, for ever: with the next bulletin, devices refuse tokens of older \
       versions. Microcontrollers take no minimum versions, and no later bulletins for the same device or group.
       """,
-      body: [
-        Schema.Property("device", .hexadecimal(digitCount: 32), "The device."),
-        Schema.Property("group", .text(1...32), "The group, in place of a device."),
+      body: Schema.Property.bulletinTarget + [
         Schema.Property("app", .text(1...64), required: true, "The name of the app, as its executables were approved."),
         Schema.Property("version", .version, required: true, "The least version that counts, three numbers."),
         Schema.Property("reason", .text(1...255), "The reason, which the log of changes keeps."),
       ], answer: record
     ) { (fleet, request) throws(AdministrationFault) in
       try fleet.raiseMinimumVersion(
-        of: request.required("app"), to: request.version("version"), for: request.versionTarget(), by: request.actor())
+        of: request.required("app"), to: request.version("version"), for: request.bulletinTarget(), by: request.actor())
     },
   ]
 
@@ -241,15 +208,4 @@ extension AdministrationOperation {
         "bulletin", .nullable(.anyInteger), required: true,
         "The number of the newest bulletin that says so; null before a courier asked for one."),
     ]))
-}
-
-extension AdministrationRequest {
-  fileprivate func versionTarget() throws(AdministrationFault) -> VersionTarget {
-    let group: BoundedText<32>? = try text("group")
-    switch (body.member("device") != nil, group) {
-    case (true, nil): return .device(try fixedBytes("device"))
-    case (false, let group?): return .group(group)
-    default: throw .mistake(JSONMistake(at: [.member("group")], expected: .form("a group, or device in its place")))
-    }
-  }
 }

@@ -125,7 +125,8 @@ extension FleetSession {
       let row = try row(
         """
         SELECT t.device, t.subject, t.version, t.bytes, t.expires, t.generation, t.revoked, t.reason, d.generation,
-          d.blocked, t.signer
+          d.blocked, t.signer, (SELECT count(*) FROM key_orders k WHERE k.kid = t.signer AND k.ended IS NOT NULL
+            AND (k.audience = t.device OR k.audience IN (SELECT audience FROM group_devices WHERE device = t.device)))
         FROM tokens t LEFT JOIN devices d ON d.id = t.device WHERE t.id = $1 AND t.prover = $2
         """,
         .copying(token.bytes), .copying(prover.bytes))
@@ -148,8 +149,9 @@ extension FleetSession {
       } else if try !row.isNull(9) {
         status = .blocked
       } else {
-        let (present, own) = (try row.unsigned(8), try row.unsigned(5))
-        status = present > own ? .superseded : .valid
+        let (present, own, endedCount) = (try row.unsigned(8), try row.unsigned(5), try row.unsigned(11))
+        // A device trusts no token of a key that ended there.
+        status = present > own || endedCount > 0 ? .superseded : .valid
       }
       return OwnToken(
         standing: TokenStanding(token: token, status: status, expires: expires), device: device, subject: subject,

@@ -21,6 +21,8 @@ package final class Fleet: Sendable {
   let receiptCondition: ReceiptCondition
   /// The last state of receipts that operators were told.
   let receiptWatch = Mutex(ReceiptWatch())
+  /// The last ends of trust that operators were told.
+  let trustWatch = Mutex(TrustWatch())
   private let opened = Mutex<FleetKeys?>(nil)
 
   /// Opens the service of a database that ``create(in:serviceKey:policy:by:clock:)`` filled.

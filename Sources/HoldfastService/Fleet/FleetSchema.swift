@@ -144,5 +144,13 @@ package enum FleetSchema {
       audience BLOB NOT NULL, issuer BLOB NOT NULL, number INTEGER NOT NULL, username TEXT NOT NULL, until INTEGER,
       ordered INTEGER NOT NULL, PRIMARY KEY (audience, issuer, number, username));
     """,
+    """
+    CREATE TABLE key_orders (
+      audience BLOB NOT NULL, kid BLOB NOT NULL, introducer BLOB, point BLOB, begins INTEGER, until INTEGER,
+      introduced INTEGER, ended INTEGER, PRIMARY KEY (audience, kid));
+    CREATE TABLE bulletin_keys (
+      audience BLOB NOT NULL, issuer BLOB NOT NULL, number INTEGER NOT NULL, kid BLOB NOT NULL, point BLOB, begins INTEGER,
+      until INTEGER NOT NULL, ends INTEGER NOT NULL, PRIMARY KEY (audience, issuer, number, kid));
+    """,
   ]
 }

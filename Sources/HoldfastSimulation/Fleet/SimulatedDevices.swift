@@ -91,7 +91,7 @@ struct SimulatedConnection {
     let judgement = try devices.judge(message, of: device, allowance: &allowance, into: &answer)
     if hadCheck, !allowance.hasCheck { checkCount += 1 }
     switch judgement {
-    case .otherMessage, .malformed:
+    case .otherMessage, .malformed, .page:
       isOpen = false
       var written: [UInt8] = []
       VerdictMessage.encode(unsealed: .malformed, into: &written)

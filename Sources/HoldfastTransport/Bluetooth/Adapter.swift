@@ -60,11 +60,18 @@ extension Adapter {
   ///
   /// - Throws: ``BluetoothError/unsupported`` if the kernel has no Bluetooth, ``BluetoothError/timedOut``.
   package static func all() throws(BluetoothError) -> [Adapter] {
-    let management = try ManagementSocket()
+    try all(try ManagementSocket(), radios: RadioBlock.folder)
+  }
+
+  /// Returns every adapter that the kernel reports over `management`, by number. The folder `radios` has those of sysfs.
+  ///
+  /// - Throws: ``BluetoothError/timedOut``, ``BluetoothError/malformed``.
+  package static func all(_ management: ManagementSocket, radios: String) throws(BluetoothError) -> [Adapter] {
     var adapters: [Adapter] = []
     for number in try numbers(management) {
       // An adapter that was unplugged since the list was read is skipped.
-      do throws(BluetoothError) { adapters.append(try Adapter(number: number, management)) } catch .noAdapter {}
+      do throws(BluetoothError) { adapters.append(try Adapter(number: number, management, radios)) } catch .noAdapter {
+      }
     }
     return adapters
   }
@@ -96,11 +103,10 @@ extension Adapter {
     return (0..<count).compactMap { _ in reader.littleEndian(UInt16.self) }.sorted()
   }
 
-  private init(number: UInt16, _ management: ManagementSocket) throws(BluetoothError) {
+  private init(number: UInt16, _ management: ManagementSocket, _ radios: String) throws(BluetoothError) {
     let information = try management.execute(ManagementCommand(.readInformation, adapter: number))
-    guard let adapter = Adapter(number: number, information, block: RadioBlock.ofAdapter(number)) else {
-      throw .malformed
-    }
+    let block = RadioBlock.ofAdapter(number, in: radios)
+    guard let adapter = Adapter(number: number, information, block: block) else { throw .malformed }
     self = adapter
   }
 
@@ -128,9 +134,12 @@ package enum RadioBlock: Sendable, Hashable {
   /// A hardware block: a switch or key of the machine.
   case hard
 
+  /// The folder of sysfs that has one for each adapter.
+  static var folder: String { "/sys/class/bluetooth" }
+
   /// Returns the block on the adapter `number` according to sysfs; nil if there is none.
-  static func ofAdapter(_ number: UInt16) -> RadioBlock? {
-    let folder = "/sys/class/bluetooth/hci\(number)"
+  static func ofAdapter(_ number: UInt16, in radios: String = folder) -> RadioBlock? {
+    let folder = "\(radios)/hci\(number)"
     for name in names(in: folder) where name.hasPrefix("rfkill") {
       if isSet("\(folder)/\(name)/hard") { return .hard }
       if isSet("\(folder)/\(name)/soft") { return .soft }

@@ -61,7 +61,8 @@ package struct DeviceLink {
     }
     while true {
       let message = try next(by: deadline, wholeWithin: wholeMilliseconds)
-      guard connection.isSerial, message == last, (try? BulletinAnswer(message.span)) == nil else {
+      let isMail = (try? BulletinAnswer(message.span)) != nil || (try? PageAnswer(message.span)) != nil
+      guard connection.isSerial, message == last, !isMail else {
         last = message
         return message
       }

@@ -11,7 +11,13 @@ public struct UnlockedVault: ~Copyable, Sendable {
   let key: SecretBytes
   private let fill: @Sendable (inout MutableSpan<UInt8>) throws(RandomFailure) -> Void
 
-  init(
+  /// Creates a vault whose key was unwrapped.
+  ///
+  /// - Parameters:
+  ///   - id: The vault's id, 16 bytes.
+  ///   - key: The vault's key, 32 bytes.
+  ///   - fill: Makes fresh random bytes.
+  package init(
     id: VaultID, key: consuming SecretBytes,
     fill: @escaping @Sendable (inout MutableSpan<UInt8>) throws(RandomFailure) -> Void
   ) {

@@ -54,13 +54,27 @@ extension FirmwareImage {
       return [
         ("deviceId", .string(hexadecimal(descriptor.deviceID))),
         ("publicKey", .string(hexadecimal(descriptor.publicPoint))),
+        ("groups", provision.groupNames), ("home", provision.homeParts),
         ("issuers", .array(provision.issuers.pairs)), ("policy", .string(hexadecimal(policy.span))),
         ("clockFloor", .integer(state.clockFloor)), ("starts", .integer(state.bootCount)),
         ("kept", .integer(UInt64(store.keptCount))), ("floors", floors), ("users", users),
         ("codes", try store.codes()), ("entries", try store.entries()),
         ("auditCount", .integer(store.audit.count)), ("auditHead", .string(hexadecimal(store.audit.head))),
+        ("acknowledged", .integer(store.acknowledged)), ("unacknowledgedBytes", .integer(UInt64(store.auditByteCount))),
       ]
     }
+  }
+}
+
+extension Provision {
+  /// The names of the groups that the device belongs to.
+  fileprivate var groupNames: JSONValue { .array(groups.map { .string("\($0)") }) }
+
+  /// The home of the audit log: the id of its key, whether commands are refused once the log is full, and its key for agreement, or null.
+  fileprivate var homeParts: JSONValue {
+    guard let home else { return .null }
+    let agreementKey: JSONValue = home.agreementKey.map { .string(hexadecimal($0)) } ?? .null
+    return .array([.string(hexadecimal(home.keyID)), .bool(home.refusesWhenFull), agreementKey])
   }
 }
 

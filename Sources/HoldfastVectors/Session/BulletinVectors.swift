@@ -91,16 +91,21 @@ extension BulletinClaims {
   }
 }
 
-/// The vectors `BulletinMessage` and `AuditMail`: messages that a prover sends between rounds. Source: docs/couriers.md, Delivery in a
-/// session.
+/// The vectors `BulletinMessage` and `AuditMail`: messages that a prover sends between rounds, about bulletins or the audit log. Source:
+/// docs/couriers.md, Delivery in a session.
 struct MailMessageVectors: ReplayableGroup {
-  init(_ group: VectorNode, frame: VectorNode) {}
+  private let isAboutBulletins: Bool
+
+  init(_ group: VectorNode, frame: VectorNode) throws(VectorFault) {
+    isAboutBulletins = try group.member("type").text() == "BulletinMessage"
+  }
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     let message = try test.bytes("message")
     var written: [UInt8] = []
     do throws(EncodingFault) {
-      guard let mail = try MailMessage(message.span) else { return .refused("another message") }
+      guard let mail = try MailMessage(message.span), (mail.kind == .bulletin || mail.kind == .list) == isAboutBulletins
+      else { return .refused("another message") }
       MailMessage.encode(mail.kind, mail.bytes, into: &written)
     } catch { return .refused("\(error)") }
     return written == message ? .accepted : .differs("message, written again,")

@@ -15,10 +15,17 @@ struct ChallengeVectors: ReplayableGroup {
 /// The vectors `SessionM2`: proof messages, including the head but without the sealed part; and `SessionCompatibility`: those of
 /// compatibility rounds. Source: docs/protocol.md, Session and Compatibility round.
 struct AnswerVectors: ReplayableGroup {
-  init(_ group: VectorNode, frame: VectorNode) {}
+  private let isCompatibility: Bool
+
+  init(_ group: VectorNode, frame: VectorNode) throws(VectorFault) {
+    isCompatibility = try group.member("type").text() == "SessionCompatibility"
+  }
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
-    readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
+    let message = try test.bytes("message")
+    // The number of elements tells them apart.
+    guard (message.first == 0x87) == isCompatibility else { return .refused("another message") }
+    return readAndWriteAgain(message) { (message, buffer) throws(EncodingFault) in
       try RoundTrip.answer(message, into: &buffer)
     }
   }

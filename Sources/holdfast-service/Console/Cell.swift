@@ -41,7 +41,7 @@ struct CellMaker: Sendable {
   /// The kinds of the records that members name.
   private static let kinds = [
     "device": "devices", "prover": "provers", "token": "tokens", "user": "users", "image": "images",
-    "code": "codes", "signer": "keys",
+    "code": "codes", "signer": "keys", "key": "keys", "introducer": "keys",
   ]
 
   /// Returns the cells of a list's row, or of a record.

@@ -41,7 +41,7 @@ struct ConsoleKind: Sendable {
         ("Tokens for this device", "tokens", "device"), ("Timeline", "timeline", "device"),
         ("Audit log", "audits", "device"),
         ("Bulletins for this device", "bulletins", "device"), ("Minimum versions", "minimum-versions", "device"),
-        ("Users to lock or remove", "user-orders", "device"),
+        ("Keys for this device", "key-orders", "device"), ("Users to lock or remove", "user-orders", "device"),
         ("Raise a minimum version", "minimum-versions/new", "device"),
         ("Invite to this device", "invitations/new", "device"),
       ]),
@@ -68,9 +68,15 @@ struct ConsoleKind: Sendable {
       ["device", "entries", "complete_through", "missing", "acknowledged", "forked", "pages_refused", "last_page"]),
     ConsoleKind(
       "bulletins", "Bulletins", "Bulletin",
-      ["number", "for", "issued", "revocations", "generation", "minimum_versions", "users", "predecessor", "signer"]),
+      [
+        "number", "for", "issued", "revocations", "generation", "minimum_versions", "introduced_keys", "ended_keys",
+        "users", "predecessor", "signer",
+      ]),
     ConsoleKind(
       "minimum-versions", "Minimum versions", "Minimum version", ["for", "app", "version", "raised", "bulletin"]),
+    ConsoleKind(
+      "key-orders", "Keys for devices", "Key for devices",
+      ["for", "key", "introducer", "from", "until", "introduced", "ended", "bulletin"]),
     ConsoleKind(
       "user-orders", "Users to lock or remove", "User to lock or remove",
       ["device", "user", "action", "until", "ordered", "bulletin"], unlinked: ["user"]),
@@ -189,7 +195,7 @@ extension AdministrationOperation {
 
   /// Whether a mistake would do harm: the page asks for a reason in red.
   var isDestructive: Bool {
-    ["revoke", "refuse", "block", "withdraw", "remove", "raise", "lock"].contains { name.hasPrefix($0) }
+    ["revoke", "refuse", "block", "withdraw", "remove", "raise", "lock", "end"].contains { name.hasPrefix($0) }
   }
 
   /// The operation that shows one record of a kind.

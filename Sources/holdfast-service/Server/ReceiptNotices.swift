@@ -2,30 +2,14 @@
 import HoldfastService
 import Logging
 import NIOPosix
-import ServiceLifecycle
 
-/// The lines in the log that say whether this instance signs receipts for audit logs: one at the start, and one after each change.
-struct ReceiptNotices: Service {
-  let fleet: Fleet
-  let threads: NIOThreadPool
-  let logger: Logger
-
-  /// The time between two looks at the database.
-  private static let pause = Duration.seconds(10)
-
-  func run() async throws {
-    try? await cancelWhenGracefulShutdown {
-      while true {
-        // While the database does not answer, there is nothing to say about receipts.
-        if let state = try? await threads.runIfActive({ try fleet.receiptChange() }) { report(state) }
-        try await Task.sleep(for: Self.pause)
-      }
+extension Notices<ReceiptState> {
+  /// The lines that say whether this instance signs receipts for audit logs: one at the start, and one after each change.
+  static func aboutReceipts(in fleet: Fleet, threads: NIOThreadPool, logger: Logger) -> Notices {
+    Notices(threads: threads, logger: logger, finding: { try fleet.receiptChange() }) { state, logger in
+      let metadata = state.remedy.map { ["remedy": Logger.MetadataValue.string($0)] }
+      logger.log(level: state == .standby ? .info : .warning, "\(state.sentence)", metadata: metadata)
     }
-  }
-
-  private func report(_ state: ReceiptState) {
-    let metadata = state.remedy.map { ["remedy": Logger.MetadataValue.string($0)] }
-    logger.log(level: state == .standby ? .info : .warning, "\(state.sentence)", metadata: metadata)
   }
 }
 

@@ -47,7 +47,10 @@ struct ServiceServer: Sendable {
       services: [
         .init(service: application), .init(service: ManagerNotices(), successTerminationBehavior: .ignore),
         .init(
-          service: ReceiptNotices(fleet: fleet, threads: threads, logger: logger), successTerminationBehavior: .ignore),
+          service: Notices.aboutReceipts(in: fleet, threads: threads, logger: logger),
+          successTerminationBehavior: .ignore),
+        .init(
+          service: Notices.aboutTrust(in: fleet, threads: threads, logger: logger), successTerminationBehavior: .ignore),
       ],
       gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     stopping.maximumGracefulShutdownDuration = Self.stopDuration

@@ -12,7 +12,7 @@ enum RecordKind: String, ExpressibleByArgument, CaseIterable {
   case devices, images, provers, users, tokens, invitations, requests, refusals, audits, keys, operators, domains, pins,
     strings,
     codes, changes, bulletins, deliveries, reach, timeline, auditLogs = "audit-logs", minimumVersions =
-    "minimum-versions", userOrders = "user-orders"
+    "minimum-versions", keyOrders = "key-orders", userOrders = "user-orders"
 
   /// The operation's name after `list`.
   var plural: String { rawValue.split(separator: "-").map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined() }
@@ -301,25 +301,6 @@ struct RemoveOperator: AdministrationVerb {
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
     OperationCall(name: "removeOperator", key: name)
-  }
-}
-
-struct RotateKey: AdministrationVerb {
-  static let configuration = CommandConfiguration(
-    abstract: "Make a new key of the issuer, which signs after a time.",
-    discussion: """
-      Until then, the key before signs, and devices can be made to trust the new one: /.well-known/jwks.json has both, and \
-      holdfast device trust takes a key from it.
-      """)
-
-  @Option(help: "The time until the key signs, such as 30d.") var after = "30d"
-  @OptionGroup var instance: InstanceOptions
-  @Flag(help: "Print one JSON object.") var json = false
-
-  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
-    guard let now = SystemClock().unixSeconds() else { throw ServiceFailure(.fault, "there is no clock") }
-    return OperationCall(
-      name: "rotateKey", body: [("active", .integer(now + (try seconds(after, of: "--after"))))])
   }
 }
 

@@ -101,7 +101,8 @@ struct Table {
   /// The members that are times, in Unix seconds.
   private static let times: Set<String> = [
     "added", "blocked", "withdrawn", "first_seen", "last_seen", "revoked", "issued", "expires", "created", "used",
-    "decided", "time", "active", "retired", "day", "changed", "stated", "raised", "ordered", "until",
+    "decided", "time", "active", "retired", "day", "changed", "stated", "raised", "ordered", "from",
+    "until", "introduced", "ended",
   ]
 
   private static func text(_ value: JSONValue, name: String) -> String {

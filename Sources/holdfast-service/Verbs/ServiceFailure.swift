@@ -96,7 +96,7 @@ extension ServiceFailure {
         .refused,
         """
         there are as many as there may be: 64 domains, 16 pins of a domain, 256 strings, 32 settings, 16 minimum versions of a device or \
-        group, 256 users of a device to lock or remove; nothing was changed
+        group, 4 keys that a key introduces to one, 256 users of a device to lock or remove; nothing was changed
         """)
     case .conflict(.notShared):
       self.init(
@@ -123,7 +123,22 @@ extension ServiceFailure {
         .refused,
         "no approved executable of this app has that version or a later one, so that devices would refuse them all",
         hint: "a minimum version is never lowered; approve the new executable first: image approve")
-    case .conflict(.pastTime): self.init(.usage, "that time is over already")
+    case .conflict(.cannotIntroduce):
+      self.init(
+        .refused, "a key introduces others only once it signs, and not itself",
+        hint: "name one that devices trust already: --by; list keys shows them")
+    case .conflict(.introducedKey):
+      self.init(.refused, "bulletins have introduced that key with other times already, which devices keep")
+    case .conflict(.endedKey):
+      self.init(
+        .refused, "one of the keys ends there, for ever", hint: "list key-orders; introduce another key, by another one"
+      )
+    case .conflict(.noSuccessor):
+      self.init(
+        .refused,
+        "the service has not introduced the key that signs now to these devices, so that they may trust none afterwards",
+        hint: "introduce it first: introduce-key; if they trust it by device trust, say --without-successor")
+    case .conflict(.pastTime): self.init(.usage, "that time is over already, or a key would not sign before it")
     case .fleet(let fault): self.init(fault)
     }
   }

@@ -6,12 +6,13 @@ import Synchronization
 import TestSupport
 
 /// A number of provers that ask a served device at once, each on its connection and with its token. A repetition is one remembered
-/// round of each of them.
+/// round of each of them. To connect, and the round after that, are not timed.
 ///
 /// The folder has `served`, the device's id and the public point of its key. The device is served at `served.socket`, and trusts the
 /// issuer of the tokens.
 final class ServedWork {
-  private final class Peer {
+  /// One thread at a time uses it.
+  private final class Peer: @unchecked Sendable {
     private let prover: TestProver
     private let connection: Connection
     private static let patienceMilliseconds = 60_000
@@ -66,20 +67,29 @@ final class ServedWork {
     throw RoundDenied()
   }
 
-  /// Lets each prover run that many rounds, all at once, and returns how many failed.
-  func perform(_ count: Int) throws -> Int {
-    let failed = Atomic(0)
+  /// Lets each prover run that many rounds, all at once, and times them.
+  func perform(_ count: Int) throws -> Timing {
     let flaws: Flaws = isKnown ? .asReference : []
     isKnown = true
-    let threads = try provers.map { [endpoint] (claims, token) in
-      try Thread {
-        do {
-          let peer = try Self.peer(TestProver(claims, token: token), at: endpoint, flaws)
-          for _ in 1..<max(count, 1) { try peer.round(flaws) }
-        } catch { failed.add(1, ordering: .relaxed) }
-      }
+    let peers = Mutex<[Peer]>([])
+    let unconnected = try failures(of: provers) { [endpoint] (claims, token) in
+      let peer = try Self.peer(TestProver(claims, token: token), at: endpoint, flaws)
+      peers.withLock { $0.append(peer) }
     }
-    for thread in threads { thread.join() }
-    return failed.load(ordering: .relaxed)
+    return try timed {
+      try unconnected + failures(of: peers.withLock { $0 }) { peer in for _ in 0..<count { try peer.round(flaws) } }
+    }
   }
+}
+
+/// Runs `body` with each element, each on a thread of its own, and returns how many threw.
+private func failures<Element: Sendable>(
+  of elements: [Element], _ body: @escaping @Sendable (Element) throws -> Void
+) throws -> Int {
+  let count = Mutex(0)
+  let threads = try elements.map { element in
+    try Thread { do { try body(element) } catch { count.withLock { $0 += 1 } } }
+  }
+  for thread in threads { thread.join() }
+  return count.withLock { $0 }
 }

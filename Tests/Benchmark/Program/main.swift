@@ -13,7 +13,7 @@ do {
     try Inputs.write(to: arguments[2])
   } else if let count = Int(arguments[1].drop(while: { !$0.isNumber })), arguments[1].hasPrefix("served-") {
     let work = try ServedWork(Inputs(in: arguments[2]), proverCount: count)
-    guard try work.perform(1) == 0 else { stop("a result is wrong") }
+    guard try work.perform(1).wrongCount == 0 else { stop("a result is wrong") }
     try serve(work.perform)
   } else {
     try serve(try makeWork(arguments[1], Inputs(in: arguments[2])))
@@ -26,18 +26,17 @@ do {
 /// timed nor counted.
 func serve(_ work: () throws -> Bool) throws {
   guard try work() else { stop("a result is wrong") }
-  try serve { count in try repeatMeasured(count, work) }
+  try serve { count in try timed { try repeatMeasured(count, work) } }
 }
 
 /// Answers each count with the time that so many repetitions take.
-func serve(_ work: (Int) throws -> Int) throws {
+func serve(_ work: (Int) throws -> Timing) throws {
   while let line = readLine() {
     guard let count = Int(line), count > 0 else { stop("a count is expected") }
-    let (start, used) = (nanoseconds(CLOCK_MONOTONIC), nanoseconds(CLOCK_PROCESS_CPUTIME_ID))
-    let wrong = try work(count)
-    print(nanoseconds(CLOCK_MONOTONIC) - start, nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - used)
+    let timing = try work(count)
+    print(timing.nanoseconds, timing.processorNanoseconds)
     fflush(nil)
-    guard wrong == 0 else { stop("\(wrong) of \(count) results are wrong") }
+    guard timing.wrongCount == 0 else { stop("\(timing.wrongCount) of \(count) results are wrong") }
   }
 }
 
@@ -49,7 +48,23 @@ func repeatMeasured(_ count: Int, _ work: () throws -> Bool) throws -> Int {
   return wrong
 }
 
-func nanoseconds(_ clock: clockid_t) -> UInt64 {
+/// The time that repetitions took, by the clock and by the processors, and how many of their results were wrong.
+struct Timing {
+  let wrongCount: Int
+  let nanoseconds: UInt64
+  let processorNanoseconds: UInt64
+}
+
+/// Times a work that returns how many of its results were wrong.
+func timed(_ work: () throws -> Int) throws -> Timing {
+  let (start, used) = (now(CLOCK_MONOTONIC), now(CLOCK_PROCESS_CPUTIME_ID))
+  let wrongCount = try work()
+  return Timing(
+    wrongCount: wrongCount, nanoseconds: now(CLOCK_MONOTONIC) - start,
+    processorNanoseconds: now(CLOCK_PROCESS_CPUTIME_ID) - used)
+}
+
+private func now(_ clock: clockid_t) -> UInt64 {
   var time = timespec()
   unsafe clock_gettime(clock, &time)
   return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)

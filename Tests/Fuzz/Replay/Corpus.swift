@@ -2,8 +2,8 @@ import Foundation
 
 /// The inputs that the fuzzer keeps in `Tests/Fuzz/Corpora`, a folder for each target.
 enum Corpus {
-  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("Corpora")
+  private static let fuzz = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  private static let folder = fuzz.appendingPathComponent("Corpora")
 
   /// The names of the folders, sorted.
   static func names() throws -> [String] {
@@ -16,5 +16,17 @@ enum Corpus {
     return try FileManager.default.contentsOfDirectory(atPath: inputs.path).sorted().map { file in
       (file, [UInt8](try Data(contentsOf: inputs.appendingPathComponent(file))))
     }
+  }
+
+  /// By file below `Sources`, the declarations that `fuzz.py coverage` does not count, each with the reason.
+  static func notCounted() throws -> [String: [String: String]] {
+    let table = try Data(contentsOf: fuzz.appendingPathComponent("no-readers.json"))
+    return try JSONDecoder().decode([String: [String: String]].self, from: table)
+  }
+
+  /// The text of a file below `Sources`.
+  static func source(_ file: String) throws -> String {
+    let sources = fuzz.deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Sources")
+    return String(decoding: try Data(contentsOf: sources.appendingPathComponent(file)), as: UTF8.self)
   }
 }

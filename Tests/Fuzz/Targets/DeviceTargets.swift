@@ -4,7 +4,7 @@ import HoldfastFirmware
 import HoldfastFormats
 import TestSupport
 
-/// The readers of a device on Linux: policies, actuators and TPMs.
+/// The readers of a device on Linux: policies and actuators.
 let deviceTargets = [
   FuzzTarget("policy", policySources) { bytes in
     let policy = try DevicePolicy(json: bytes)
@@ -12,6 +12,7 @@ let deviceTargets = [
     let again = try mustSucceed("a policy that was written is refused") { try DevicePolicy(json: text) }
     try require(again == policy && again.json() == text, "a policy that is written and read again differs")
     for (name, rule) in policy.commands { try checkConditions(of: name, rule, in: policy) }
+    try checkSession(of: policy)
     guard let small = FirmwarePolicy(policy), let whole = DevicePolicy(small) else { return }
     try require(whole.commands == policy.commands, "a small device gets other rules")
   },
@@ -69,17 +70,6 @@ let deviceTargets = [
     }
     if let template = RequestTemplate(text) { _ = template.filled(with: ["a", text]) }
   },
-  FuzzTarget("tpm", ["HoldfastDevice/Anchor/TPM.swift"], maximumByteCount: 128) { bytes in
-    if bytes.count >= TPMResponse.headByteCount, let count = TPMResponse.byteCount(of: bytes.span) {
-      try require((10...64).contains(count), "a response of a TPM has an impossible length")
-    }
-    switch try TPMResponse(bytes.span) {
-    case .success(let parameters): try require(parameters.count <= 64, "a response of a TPM is too long")
-    case .failure(let code):
-      try require(code.rawValue != 0, "a success of a TPM is a failure")
-      _ = (code.wantsRetry, code.fault(isOwners: true), code.fault(isOwners: false))
-    }
-  },
 ]
 
 private let policySources = [
@@ -109,6 +99,28 @@ private func checkConditions(of name: BoundedText<32>, _ rule: CommandRule, in p
     }
   }
   try require(rule.factors.isSuperset(of: live.commonFactors), "a common factor is not common")
+}
+
+/// Checks that a session has the rules of its policy.
+private func checkSession(of policy: DevicePolicy) throws {
+  let live = SessionPolicy()
+  live.current = policy
+  let isSame =
+    live.acceptsUnsigned == policy.acceptsUnsigned && live.acceptsMAC == policy.acceptsMAC
+    && live.acceptsDevelopment == policy.acceptsDevelopment && live.commonFactors == policy.commonFactors
+    && live.maximumIssueAdvanceSeconds == policy.maximumIssueAdvanceSeconds && live.auditHome == policy.auditHome
+    && live.limits.generationFloor == policy.limits.generationFloor
+    && live.codeLimits.counterLookAhead == policy.codeLimits.counterLookAhead
+    && live.mayIntroduce(KeyID()) == policy.mayIntroduce(KeyID())
+  try require(isSame, "a session has other rules than its policy")
+  for (name, rule) in policy.commands {
+    try require(live.rule(for: name)?.factors == rule.factors, "a session has another rule than its policy")
+  }
+  let knows = [
+    SessionPolicy.knowsUserState, SessionPolicy.knowsAuthenticators, SessionPolicy.knowsSealRequests,
+    SessionPolicy.knowsBulletins,
+  ]
+  try require(knows.allSatisfy { $0 }, "a session of a device on Linux lacks something")
 }
 
 private func take(from input: inout ActuatorInput) throws -> [[UInt8]] {

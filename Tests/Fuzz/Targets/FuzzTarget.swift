@@ -31,7 +31,7 @@ package struct FuzzTarget: Sendable {
   package static let all: [FuzzTarget] =
     encodingTargets + tokenTargets + sessionTargets + measurementTargets + keyTargets + formatTargets
     + authenticatorTargets + deviceTargets + issuerTargets + serviceTargets + onlineTargets + transportTargets
-    + hostTargets + [bulletinTarget, codeTarget, itemTarget, lineTarget, flashTarget]
+    + hostTargets + [tpmTarget, bulletinTarget, codeTarget, itemTarget, lineTarget, flashTarget]
 }
 
 /// A rule that does not hold for an input.

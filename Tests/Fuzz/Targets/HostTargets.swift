@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastOpenSSL
 import HoldfastVault
 import HoldfastVectors
 
@@ -42,6 +43,16 @@ let hostTargets = [
     guard let read = try VaultRecord(record, for: host) else { return }
     try require(try read.encoded(for: host) == record, "the record of a vault that is read and written again differs")
   },
+  FuzzTarget("vault-contents", ["HoldfastVault/Contents/ChunkCipher.swift"], maximumByteCount: 16) { bytes in
+    var input = FuzzInput(bytes)
+    let vault = UnlockedVault(id: VaultID(), key: SecretBytes(zeros: 32)) { _ in }
+    let contents = Array((0..<input.number() * 3).map { UInt8(truncatingIfNeeded: $0 / 7) })
+    let sealed = try vault.encrypted(contents)
+    var changed = sealed
+    while !input.isEmpty { change(&changed, by: &input) }
+    let opened = try? vault.decrypted(changed)
+    try require(opened == (changed == sealed ? contents : nil), "changed contents of a vault are released")
+  },
   FuzzTarget("vault-agent", ["HoldfastVault/Agent/AgentMessage.swift", "HoldfastVault/Agent/HeldSecrets.swift"]) {
     bytes in
     var input = FuzzInput(bytes)
@@ -59,3 +70,20 @@ let hostTargets = [
     _ = try VectorFile(parsing: bytes, name: "fuzz").replay()
   },
 ]
+
+/// Changes encrypted contents: a byte, their length, or the order of two chunks.
+private func change(_ sealed: inout [UInt8], by input: inout FuzzInput) {
+  let (kind, place) = (input.byte(), input.number() * 3)
+  switch kind {
+  case 0..<64: sealed = Array(sealed.prefix(place))
+  case 64..<128: sealed.append(UInt8(truncatingIfNeeded: place))
+  case 128..<192:
+    let (header, chunk) = (96, 65_552)
+    let last = min(header + 2 * chunk, sealed.count)
+    guard last > header + chunk else { return }
+    let first = Array(sealed[header..<header + chunk])
+    sealed.removeSubrange(header..<header + chunk)
+    sealed.insert(contentsOf: first, at: last - chunk)
+  default: if place < sealed.count { sealed[place] ^= kind | 1 }
+  }
+}

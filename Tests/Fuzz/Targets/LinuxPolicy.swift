@@ -8,6 +8,9 @@ struct LinuxPolicy: Policy {
   static var knowsUserState: Bool { true }
   static var knowsSealRequests: Bool { true }
   static var knowsAuthenticators: Bool { true }
+  static var knowsBulletins: Bool { true }
+
+  var auditHome: KeyID? { KeyID() }
 
   func mayIntroduce(_ issuer: KeyID) -> Bool { base.mayIntroduce(issuer) }
   func rule(for command: BoundedText<32>) -> CommandRule? { base.rule(for: command) }

@@ -1,8 +1,9 @@
 import HoldfastCore
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastService
 
-/// The readers of the online service: bodies, manifests and codes.
+/// The readers of the online service: bodies, forms, manifests, codes and backups.
 let serviceTargets = [
   FuzzTarget(
     "http-body",
@@ -25,7 +26,49 @@ let serviceTargets = [
     guard let code = InvitationCode(String(decoding: bytes, as: UTF8.self)) else { return }
     try require(InvitationCode(code.text)?.text == code.text, "the code of an invitation differs")
   },
+  FuzzTarget("form", ["HoldfastFormats/FormData.swift"]) { bytes in
+    guard let form = FormData(String(decoding: bytes, as: UTF8.self)) else { return }
+    let written = form.pairs.map { "\(FormData.encoded($0.name))=\(FormData.encoded($0.value))" }
+    let again = FormData(written.joined(separator: "&"))?.pairs ?? []
+    let isSame =
+      again.count == form.pairs.count
+      && zip(again, form.pairs).allSatisfy { haveSameBytes($0.name, $1.name) && haveSameBytes($0.value, $1.value) }
+    try require(isSame, "a form that is written and read again differs")
+  },
+  FuzzTarget(
+    "backup", ["HoldfastService/Backup/BackupRecords.swift", "HoldfastService/Backup/BackupSealing.swift"]
+  ) { bytes in
+    // The bytes are encrypted, as only a holder of the service key can. After the byte 0xff, they follow a chunk.
+    let key = ServiceKey(Secret())
+    var random = SystemRandom()
+    let sealing = try BackupSealing.writing(with: key, random: &random)
+    let bytes = bytes.first == 0xff ? wholeChunk + bytes.dropFirst() : bytes
+    let chunks = stride(from: 0, to: max(bytes.count, 1), by: BackupSealing.chunkByteCount).map { start in
+      Array(bytes[start..<min(start + BackupSealing.chunkByteCount, bytes.count)])
+    }
+    let sealed = try chunks.indices.flatMap { try sealing.seal(chunks[$0], isLast: $0 == chunks.count - 1) }
+    var rest = (sealing.header + sealed)[...]
+    let reader = try BackupReader(with: key) { count in
+      defer { rest = rest.dropFirst(count) }
+      return Array(rest.prefix(count))
+    }
+    var written = Array(bytes.prefix(16))
+    var isComplete = false
+    while !isComplete {
+      let record = try reader.next()
+      record.append(to: &written)
+      if case .end = record { isComplete = true }
+    }
+    try require(written == bytes, "a backup that is read and written again differs")
+  },
 ]
+
+/// The beginning of a backup, and one row, which fill a chunk together.
+private let wholeChunk: [UInt8] = {
+  let count = BackupSealing.chunkByteCount - 16 - 7
+  let head = [UInt8(ascii: "R"), 1, 3, 0, 0, UInt8(count >> 8), UInt8(count & 0xff)]
+  return [UInt8](repeating: 0, count: 16) + head + [UInt8](repeating: 0, count: count)
+}()
 
 private func check(_ value: JSONValue, _ form: [Schema.Property]) throws {
   do throws(JSONMistake) { try Schema.check(JSONMember(value), form) } catch {

@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastLinux
 import HoldfastTransport
+import TestSupport
 
 /// The readers of what peers and the kernel send by Bluetooth, and of endpoints.
 let transportTargets = [
@@ -50,13 +51,21 @@ let transportTargets = [
   },
   FuzzTarget(
     "management",
-    ["HoldfastTransport/Bluetooth/ManagementSocket.swift", "HoldfastTransport/Bluetooth/Adapter.swift"],
+    [
+      "HoldfastTransport/Bluetooth/ManagementSocket.swift", "HoldfastTransport/Bluetooth/Adapter.swift",
+      "HoldfastTransport/Bluetooth/DeviceScan.swift",
+    ],
     maximumByteCount: 2048
   ) { bytes in
     if bytes.count >= 280 { _ = Adapter(number: 0, bytes[..<280], block: nil) }
     // The bytes as a kernel sends them: first the answer to a command, and any events before it.
-    let peer = try Peer()
     var input = FuzzInput(bytes)
+    switch bytes.first {
+    case 0xfe: return try listAdapters(&input)
+    case 0xfd: return try scan(&input)
+    default: break
+    }
+    let peer = try Peer()
     let isSplit = bytes.first == 0xff
     if isSplit { _ = input.byte() }
     for _ in 0..<8 where !input.isEmpty { peer.send(isSplit ? input.message() : input.bytes(bytes.count)) }
@@ -64,9 +73,56 @@ let transportTargets = [
     _ = try? management.execute(ManagementCommand(.readInformation, adapter: 0), timeoutMilliseconds: 1000)
     _ = try? AdvertisingInstance(of: 0, management)
     guard let (_, event) = ManagementEvent.read(bytes[...]) else { return }
-    if case .deviceFound(let report) = event { _ = AdvertisingData(report.data) }
+    if case .deviceFound(let report) = event { try checkReport(report) }
   },
 ]
+
+/// Lists adapters of which the kernel tells, and reads the blocks of their radios, with up to two bytes in each file.
+private func listAdapters(_ input: inout FuzzInput) throws {
+  _ = input.byte()
+  let folder = try TemporaryFolder()
+  for adapter in ["hci0", "hci1"] {
+    let radio = adapter + "/rfkill0"
+    guard mkdir(folder.file(adapter), 0o700) == 0, mkdir(folder.file(radio), 0o700) == 0 else { return }
+    for name in ["hard", "soft"] {
+      // Without bytes, there is no file.
+      let count = Int(input.byte()) % 4
+      if count > 0 { try folder.makeFile("\(radio)/\(name)", input.bytes(count - 1)) }
+    }
+  }
+  let peer = try Peer()
+  for _ in 0..<16 where !input.isEmpty { peer.send(input.message()) }
+  let adapters = try Adapter.all(ManagementSocket(file: peer.end()), radios: folder.path)
+  try require(zip(adapters, adapters.dropFirst()).allSatisfy { $0.number <= $1.number }, "adapters are not in order")
+  // A search with an adapter that is powered would open a socket of the kernel.
+  for adapter in adapters where !adapter.settings.contains(.powered) { _ = try? DeviceScan(adapter) }
+}
+
+/// Searches for peers of which the kernel tells.
+private func scan(_ input: inout FuzzInput) throws {
+  _ = input.byte()
+  let peer = try Peer()
+  for _ in 0..<16 where !input.isEmpty { peer.send(input.message()) }
+  let adapter = Adapter(
+    number: 0, address: .any, name: "", supported: [], settings: [.powered, .classic, .lowEnergy], block: nil)
+  var last = 0
+  let search = try DeviceScan(adapter, management: ManagementSocket(file: peer.end()))
+  _ = try? search.run(milliseconds: 1000) { count in last = count == last + 1 ? count : .min }
+  try require(last >= 0, "the number of peers does not rise by one")
+}
+
+/// Reads the data in a report, and merges it with itself.
+private func checkReport(_ report: DeviceReport) throws {
+  let found = FoundPeer(report)
+  var merged = found
+  merged.merge(report)
+  try require(merged == found, "a report that is merged with itself differs")
+  try require(!(found.namesService && found.excludesService), "a peer names the service, and has it not")
+  // A peer of classic Bluetooth would be asked.
+  guard found.device.kind != .classic || found.excludesService else { return }
+  let endpoints = try found.endpoints(adapter: nil, by: Deadline(afterMilliseconds: 0))
+  try require(endpoints.count <= found.psms.count, "a peer has more endpoints than it told")
+}
 
 /// The far end of a packet connection, which has sent all that it sends before the near end is used.
 private final class Peer {

@@ -1,6 +1,8 @@
 """First inputs of bulletins, of messages about them, and of rounds between which they are delivered."""
 
-from holdfast_peer import bulletins, cbor, claims, cose, keys, session
+import types
+
+from holdfast_peer import bulletins, cbor, claims, cose, keys, pages, session
 from holdfast_peer.refusal import Refused
 
 from .shared import SIGNER, TEST_TIME, ZEROS, framed, groups
@@ -51,6 +53,37 @@ def add_bulletin(seeds, bulletin, device):
         seeds.add("bulletin", payload, own, sealed(own))
 
 
+def add_pages(seeds):
+    """Pages of the audit log, receipts, and the messages about them."""
+    for kind, group, tests in groups("audit_page_test"):
+        for test in tests:
+            for name in ("message", "receipt"):
+                if name in test:
+                    seeds.add("bulletin", bytes.fromhex(test[name]))
+            if kind != "AuditPage":
+                continue
+            device = types.SimpleNamespace(
+                point=bytes.fromhex(group["devicePublicKey"]), device_id=bytes.fromhex(group["deviceId"])
+            )
+            agreement = keys.PrivateKey(bytes.fromhex(group["agreementPrivateKey"]))
+            try:
+                text = pages.open_text(
+                    bytes.fromhex(test["sealed"]), agreement, device, bytes.fromhex(group["homeKid"])
+                )
+                seeds.add("bulletin", text)
+            except (Refused, ValueError):
+                pass
+    for count in (0, 255, 256, 3840, 3841):
+        seeds.add("bulletin", cbor.encode([pages.PAGE, bytes(32 + count)]))
+    seeds.add("bulletin", receipt(), receipt(0), receipt(2**53), receipt(device=GROUP), receipt() + bytes(200))
+
+
+def receipt(count=5, device=DEVICE):
+    """A receipt of the home with the key id zero, with a signature of zeros."""
+    payload = cbor.encode({1: device, 2: count, 3: ZEROS})
+    return cose.sign(payload, None, protected=pages.receipt_protected(bytes(8)), signature=bytes(64))
+
+
 def signed(contents):
     """A bulletin under the key id zero, with a signature of zeros."""
     payload = contents if isinstance(contents, bytes) else bulletins.to_cbor(contents)
@@ -96,3 +129,15 @@ def add_deliveries(seeds, bulletin):
             kind + framed(rounds[0], *mail[:2] * 5),
         )
         seeds.add("session-device", kind + framed(rounds[0], mail[2], rounds[1], mail[0], rounds[2], mail[0], mail[3]))
+        letters = [
+            pages.ask(),
+            pages.ask(7),
+            *(pages.acknowledge(data) for data in (receipt(), receipt(device=GROUP), b"x")),
+        ]
+        for letter in letters:
+            seeds.add("session-device", kind + framed(rounds[0], letter, letter), kind + framed(letter))
+        seeds.add(
+            "session-device",
+            kind + framed(rounds[0], *letters * 2, *letters),
+            kind + framed(rounds[0], b"\x82\x0b\xf6"),
+        )

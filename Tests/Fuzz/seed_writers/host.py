@@ -35,6 +35,11 @@ def add_host(seeds):
         message(2, b"b"),
         message(5, b""),
     ]
+    for length in (b"\x00\x00", b"\x00\x05", b"\x60\x00", b"\xff\xff"):
+        seeds.add(
+            "vault-contents",
+            *(length + change for change in (b"", b"\x00\x00\x21", b"\x40\x00\x07", b"\x80", b"\xff\x00\x25")),
+        )
     seeds.add(
         "vault-agent",
         b"".join(b"\x01" + framed(item) for item in messages),
@@ -60,6 +65,15 @@ def add_policies(seeds):
         "audit": {"entries": 1000}, "commands": {"open": rule, "status": {"factors": ["device"]}},
     }  # fmt: skip
     seeds.add("policy", text(policy), text({"version": 1, "commands": {}}))
+    home, kids = "01" * 8, ["00" * 8, "02" * 8]
+    for audit in (
+        {"home": home}, {"entries": 1000, "home": home, "when_full": "refuse"}, {"entries": 1000, "home": home, "when_full": "drop"},
+        {"entries": 1000, "home": home}, {"entries": 1000, "home": home, "when_full": "x"}, {"home": home, "when_full": "drop"},
+        {"home": "x"}, {"home": 1}, {}, {"entries": 1000},
+    ):  # fmt: skip
+        seeds.add("policy", text({"version": 1, "audit": audit, "introducers": kids, "commands": {}}))
+    for introducers in ([kids[0], kids[0]], ["x"], [1], [f"{number:016x}" for number in range(40)], {}):
+        seeds.add("policy", text({"version": 1, "introducers": introducers, "commands": {}}))
     steps = [
         {"above": {"parameter": 1, "value": 5}}, {"outside_hours": ["08:00", "18:30"]}, {"first_use": True},
         {"outside_hours": ["22:00", "06:00"]}, {"token_older_than_seconds": 60},
@@ -233,9 +247,3 @@ def add_policies(seeds):
         seeds.add("actuator", b"\x02" + cbor.encode([0, bytes(count)]))
         seeds.add("actuator", b'\x01{"sequence":7,"result":"' + b"x" * count + b'"}\n')
     seeds.add("addresses", "exec:/bin/x", "lines:/bin/x", "unix:/run/x", "Open {1} {7} {2}")
-    success = bytes.fromhex("80020000001b000000000000000801020304050607080000010000")
-    seeds.add(
-        "tpm",
-        success,
-        *(bytes.fromhex(f"80010000000a{code:08x}") for code in (0x18B, 0x14C, 0x8E, 0x922, 0x149, 0x101)),
-    )

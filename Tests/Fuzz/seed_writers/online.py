@@ -119,3 +119,23 @@ def request_bodies():
             if isinstance(value, list):
                 bodies.append({**large, member: value * 70})
         yield from map(text, bodies)
+
+
+def add_operators(seeds):
+    """Forms of the console, and the contents of backups."""
+    seeds.add("form", "", "a=b", "name=lock+1&name=&x=%C3%A9%2B%26", "&&=&a", "a=%", "a=%ff", "&".join(["n=1"] * 257))
+    begin = bytes(7) + b"\x09" + bytes(8)
+    table = b"T\x06device"
+    values = [
+        b"\x00",
+        b"\x01" + bytes(8),
+        b"\x02" + bytes([0, 0, 0, 2]) + "é".encode(),
+        b"\x03" + bytes([0, 0, 0, 1, 7]),
+    ]
+    rows = [b"R" + bytes([count]) + b"".join(values[:count]) for count in range(5)]
+    end = lambda count: b"E" + count.to_bytes(8, "big")
+    seeds.add("backup", begin + end(0), begin + table + end(0), begin + table + b"".join(rows) + end(len(rows)))
+    # After a chunk with one row.
+    for more in (end(1), end(2), table + rows[4] + end(2), rows[4][:-1], b"", b"x"):
+        seeds.add("backup", b"\xff" + more)
+    seeds.add("backup", begin + rows[1] + end(0), begin + end(0) + b"T", begin + table + rows[4][:-1], begin[:15])

@@ -153,7 +153,8 @@ def add_audit_entries(seeds):
         [9, kid, 1, 2], [10, bytes(16)], [11, 1, "ann"], [11, 2, "ann"], [12, "ann"], [13, "ann"], [14, "ann"],
         [15, "ann"], [17, 2, None, None, 3], [17, 2, kid, bytes(16), 3], [18, 3, digest], [19, 1, 0, digest],
         [19, 1, 0, "text"], [20, 1, 0, "text"], [21, "ann", 3], [22, kid], [22, None], [23, 1, "text"],
-        [24, kid, bytes(16), 5],
+        [24, kid, bytes(16), 5], [25, kid, 7], [26, 3],
+        *([kind, 0, "unlock", kid, bytes(16), "app", 0, *user, by, [1, 2, 3]] for by in (None, 1, 5) for kind, *user in ([0], [16, "ann"])),
     ]  # fmt: skip
     entries = [cbor.encode([1, TEST_TIME, *detail]) for detail in details]
     seeds.add("messages", *entries)
@@ -162,15 +163,3 @@ def add_audit_entries(seeds):
     lines += [{"through": len(entries), "head": "00" * 32}]
     seeds.add("audit-archive", "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     seeds.add("audit-archive", "".join(json.dumps(lines[i], separators=(",", ":")) + "\n" for i in (0, 1, -1)))
-
-
-def add_small_device(seeds):
-    """Items of a board's flash, and bytes for the device as a whole."""
-    for kind in range(1, 12):
-        user = [kind, 1, "ann", 2, 12, 3, -4, 5, [bytes(8), 6], [[1, 1, 6], 7, None], [[2, 1, 6, 30], 8, 9]]
-        uses = [kind, bytes(8), bytes(16), 1, 2]
-        nonce = [kind, None, bytes(16), 1, bytes(16)]
-        code = [kind, 1, 1, ZEROS, "ann", 2, [1, 1, 6], None]
-        seeds.add("items", *map(cbor.encode, (user, uses, nonce, code)))
-    for target in ("line", "flash"):
-        seeds.add(target, *(bytes([number, 1, 2, 3, 4, 5, 6, 7] * 4) for number in range(16)))

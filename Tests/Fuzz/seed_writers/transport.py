@@ -52,9 +52,6 @@ def add_transport(seeds):
     for code, body in events.items():
         seeds.add("management", struct.pack("<HHH", code, 0, len(body)) + body)
     seeds.add("management", bytes(280))
-    done = lambda code, status, result=b"", adapter=0: (
-        struct.pack("<HHHHB", 1, adapter, 3 + len(result), code, status) + result
-    )
     other = struct.pack("<HHHI", 6, 0, 4, 1)
     information = done(4, 0, bytes(280))
     for features in (
@@ -63,6 +60,67 @@ def add_transport(seeds):
         seeds.add("management", b"\xff" + framed(other, information, done(0x3D, 0, features)))
     for status in (1, 3, 8, 10, 15, 17, 18, 20):
         seeds.add("management", b"\xff" + framed(done(4, 0, adapter=1), b"noise", done(4, status)))
+
+
+def done(code, status=0, result=b"", adapter=0):
+    """The kernel's answer to a command."""
+    return struct.pack("<HHHHB", 1, adapter, 3 + len(result), code, status) + result
+
+
+def add_adapters(seeds):
+    """Lists of adapters with the blocks of their radios: up to two bytes in each of the files hard and soft of two adapters."""
+    add = lambda blocks, *answers: seeds.add("management", b"\xfe" + blocks + framed(*answers))
+    numbers = lambda *all_: struct.pack(f"<{1 + len(all_)}H", len(all_), *all_)
+    listed = lambda result, status=0: done(3, status, result, 0xFFFF)
+    information = lambda adapter, settings=0, status=0, count=280: done(
+        4, status, (bytes(9) + struct.pack("<II", 0xFFFFFFFF, settings) + b"\0\0\0lock" + bytes(280))[:count], adapter
+    )
+    for blocks in (
+        b"\0\0\0\0", b"\x021\0\0\0", b"\0\x021\x020\x021", b"\x020\x020\1\1", b"\x0311\0\0\0", b"\1\0\x021\0",
+    ):  # fmt: skip
+        add(blocks, listed(numbers(1, 0)), information(0), information(1, 1))
+        add(blocks, listed(numbers(0, 7)), information(0), information(7, 1))
+    none = b"\0\0\0\0"
+    add(none, listed(numbers(0)), information(0, count=279))
+    add(none, listed(numbers(0, 1)), information(0, status=0x11), information(1))
+    add(none, listed(numbers(0, 1)), information(0, status=0x14))
+    add(none, listed(numbers()), listed(b"x"))
+    add(none, listed(b"x"))
+    add(none, listed(b"\2\0\0\0"))
+    add(none, listed(b"", 0x14))
+    add(none)
+
+
+def add_search(seeds):
+    """Searches for peers, and what peers advertise."""
+    service = (uuid_bytes() or bytes(16))[::-1]
+    structure = lambda kind, body: bytes([len(body) + 1, kind]) + body
+    datas = (
+        b"", structure(7, service), structure(6, service) + structure(0x21, service + b"\x80"), structure(7, bytes(16)),
+        structure(9, b"lock") + structure(7, service) + structure(0x21, service + b"\x81"), structure(9, b"x" * 249), b"\5",
+    )  # fmt: skip
+    event = lambda code, body, adapter=0: struct.pack("<HHH", code, adapter, len(body)) + body
+    found = lambda number, kind, flags, data=b"", adapter=0, strength=0xC4: event(
+        0x12, bytes([number, 0, 0, 0, 0, 0, kind, strength]) + struct.pack("<IH", flags, len(data)) + data, adapter
+    )
+    begun = done(0x23)
+    add = lambda *events: seeds.add("management", b"\xfd" + framed(*events))
+    add(begun, found(1, 0, 1), found(2, 1, 0), found(1, 0, 4), found(3, 2, 0, adapter=9))
+    add(begun, event(0x13, b"\7\0"), begun, event(0x13, b"\7\1"), found(1, 1, 0, datas[2]), found(1, 1, 4, datas[4]))
+    add(begun, event(0x13, b"\7\0"), done(0x23, 15))
+    add(done(0x23, 10))
+    add(begun, found(1, 1, 0, datas[1], strength=127), found(1, 1, 0, datas[6]), found(1, 1, 0, datas[2]))
+    for kind, data in ((kind, data) for kind in range(4) for data in datas):
+        seeds.add("management", found(1, kind, 4, data), found(1, kind, 0, data, strength=127))
+    # Instances of advertising: with the flags of an adapter that can hide them, and without.
+    for flags, count, numbers in (
+        (0, 1, b""),
+        (0x80, 5, b"\1\5"),
+        (0x80, 0, b""),
+        (0xFFFFFFFF, 31, bytes(range(1, 32))),
+    ):
+        features = struct.pack("<I", flags) + b"\x1f\x1f" + bytes([count, len(numbers)]) + numbers
+        seeds.add("management", b"\xff" + framed(done(4, 0, bytes(280)), done(0x3D, 0, features)))
 
 
 def uuid_bytes():

@@ -17,10 +17,10 @@ import HoldfastAuthenticator
   }
 
   private func change(
-    from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret, seed: UInt64 = 77
+    _ index: Int? = nil, from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret, seed: UInt64 = 77
   ) throws -> UndoCode {
     var random = TestRandom(state: seed)
-    let record = try test.authenticator.record(user: "alice", purpose: .otp)
+    let record = try test.authenticator.record(user: "alice", index: index, purpose: .otp)
     let code = try test.authenticator.prepareChange(of: record, random: &random)
     try test.authenticator.change(record, from: old, to: new, under: code, random: &random)
     return code
@@ -123,6 +123,28 @@ import HoldfastAuthenticator
     try test.authenticator.change(first, from: pin("1357"), to: pin("2468"), under: code, random: &random)
     #expect(try test.code("alice", index: 4, with: pin("8642")) == "755224")
     #expect(try test.authenticator.records().map(\.change) == [.open, .open, .none, .none])
+  }
+
+  @Test func `an undo code undoes its own change, and leaves another one open`() throws {
+    try test.add([NewRecord("alice", 4, .otp, .hotp(.sha1, .six))], protection: pin("8642"))
+    let code = try change(1, from: pin("1353"), to: pin("2468"))
+    _ = try change(4, from: pin("8642"), to: pin("7391"), seed: 78)
+    try test.authenticator.undoChange(user: "alice", under: code)
+    #expect(try test.authenticator.records().map(\.change) == [.none, .none, .none, .open])
+    #expect(try test.code("alice", index: 1, with: pin("1357")) == "755224")
+    #expect(try test.code("alice", index: 4, with: pin("7391")) == "755224")
+  }
+
+  @Test func `if the old secrets cannot be erased from the disk, they are put back, and the old PIN serves`() throws {
+    let database = test.authenticator.tables.database
+    try database.run(
+      "CREATE TEMP TRIGGER refuses BEFORE UPDATE ON erasures BEGIN SELECT RAISE(ABORT, 'refused'); END")
+    #expect(fault { _ = try change(from: pin("1357"), to: pin("2468")) } == .corrupt)
+    #expect(try test.authenticator.records().map(\.change) == [.prepared, .prepared, .none])
+    #expect(try test.code(with: pin("1357")) == "755224")
+    try database.run("DROP TRIGGER refuses")
+    _ = try change(from: pin("1357"), to: pin("2468"))
+    #expect(try test.code(with: pin("2468")) == "287082")
   }
 
   @Test func `a counter that moved while a change was open stays where it is`() throws {

@@ -207,6 +207,34 @@ import HoldfastAuthenticator
     }
   }
 
+  @Test func `a PIN's cost is written as log2 of N, r and p, in this order`() throws {
+    var random = RepeatingRandom([7])
+    let cost = try #require(ScryptCost(logarithm: 4, blockSize: 3, parallelization: 2))
+    let protection = try Protection.fresh(for: pin("1357"), cost: cost, random: &random)
+    #expect(hex(protection.encoded) == "850150" + String(repeating: "07", count: 16) + "040302")
+    #expect(try Protection(encoded: protection.encoded) == protection)
+  }
+
+  // Computed in Python, with salts of sixteen bytes 7 and N = 16, r = 3, p = 2.
+  @Test(
+    arguments: [
+      ("1357", nil, nil, "c41c60b0531a015ecd82329fa5ffda88eced64ad"),
+      (nil, 1, nil, "24956e937d150851852eb6f65a41d23e9351f96b"),
+      (nil, nil, 2, "da3df93b78974332f00ca8b6a8ea5d27a71297ac"),
+      ("1357", 1, 2, "3ab4f71856984a3db8a02cdf57545591d8ae0a6a"),
+    ] as [(String?, UInt8?, UInt8?, String)])
+  func `a secret under its masks has the bytes that were computed elsewhere`(
+    digits: String?, key: UInt8?, host: UInt8?, blinded: String
+  ) throws {
+    var random = RepeatingRandom([7])
+    let cost = try #require(ScryptCost(logarithm: 4, blockSize: 3, parallelization: 2))
+    let protector = try inputs(digits, key: key, host: host)
+    let protection = try Protection.fresh(for: protector, cost: cost, random: &random)
+    let secret = try BlindedSecret(blinding: randomSecret.secret, with: protector, as: protection)
+    #expect(hex(secret.bytes.array()) == blinded)
+    if host != nil { #expect(hex(protection.encoded).hasSuffix("48e5ca672cb663b7c8"), "the check value of the host") }
+  }
+
   @Test func `a state string carries all masks to another folder`() throws {
     let test = try stolen()
     var random = TestRandom(state: 12)

@@ -41,6 +41,8 @@ import HoldfastAuthenticator
 
   @Test func `the last time step never goes back`() throws {
     try test.add(NewRecord("alice", 1, .otp, .totp))
+    _ = try test.code(at: 29)
+    #expect(try test.authenticator.record(purpose: .otp).lastTimeStep == 0)
     _ = try test.code(at: 2_000_000_000)
     _ = try test.code(at: 59)
     #expect(try test.authenticator.record(purpose: .otp).lastTimeStep == 2_000_000_000 / 30)

@@ -28,6 +28,7 @@ import HoldfastAuthenticator
     #expect(record.sealFieldByteLimit == 64 && record.isConfirmed && record.change == .none)
     #expect(try test.place.mode("a") == 0o700)
     #expect(try test.place.mode("a/authenticator.sqlite") == 0o600)
+    #expect(try test.place.contents("a/authenticator.sqlite")[68..<72].elementsEqual("HfAu".utf8))
   }
 
   @Test func `a record of the same user and index is not replaced, and then none is stored`() throws {

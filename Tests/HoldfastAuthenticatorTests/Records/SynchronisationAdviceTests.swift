@@ -10,10 +10,12 @@ import HoldfastAuthenticator
 
   init() throws { test = try TestAuthenticator() }
 
-  private func add(_ method: CodeMethod, _ purpose: RecordPurpose = .otp, of device: DeviceID?) throws {
+  private func add(
+    _ method: CodeMethod, _ purpose: RecordPurpose = .otp, of device: DeviceID?, window: UInt64 = 10
+  ) throws {
     let record = NewRecord("alice", 1, purpose, method, secret: rfcSecret)
     let new = NewRecord(
-      index: 1, purpose: purpose, credential: record.credential, deviceID: device, lookAheadWindow: 10)
+      index: 1, purpose: purpose, credential: record.credential, deviceID: device, lookAheadWindow: window)
     try test.add([new], protection: .none)
   }
 
@@ -48,6 +50,17 @@ import HoldfastAuthenticator
     #expect(try advice(at: testTime + month - 1) == .notNeeded)
     #expect(try advice(at: testTime + month) == .advised)
     #expect(try advice(at: testTime - 1) == .advised)
+  }
+
+  @Test func `where a device searches no codes ahead, one with a counter is always synchronised first, and others not`()
+    throws
+  {
+    try add(.hotp(.sha1, .six), of: device, window: 0)
+    #expect(try advice() == .required)
+    try test.authenticator.remove(user: "alice")
+    try add(.totp, of: device, window: 0)
+    #expect(try advice() == .advised)
+    #expect(try !test.code().isEmpty)
   }
 
   @Test func `host codes and accounts of no device need none`() throws {

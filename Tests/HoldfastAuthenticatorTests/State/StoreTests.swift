@@ -111,6 +111,31 @@ import HoldfastAuthenticator
     #expect(try stamp?.changeCount == 2 && opened(notBefore: stamp).stamp()?.changeCount == 3)
   }
 
+  @Test func `a stamp has an identity of 16 bytes`() {
+    for count in [0, 15, 17] {
+      #expect(AuthenticatorStamp(id: [UInt8](repeating: 1, count: count), changeCount: 1) == nil)
+    }
+    #expect(AuthenticatorStamp(id: [UInt8](repeating: 1, count: 16), changeCount: 1) != nil)
+  }
+
+  @Test func `with a record, only what waits in its place is removed, in a store and in a folder`() throws {
+    let folder = try TestAuthenticator()
+    for authenticator in [try opened(), folder.authenticator] {
+      var random = TestRandom(state: 6)
+      let places = [("alice", 1), ("alice", 2), ("bob", 1)]
+      func records(_ name: String) -> [NewRecord] {
+        places.map { NewRecord($0, $1, secret: Array("\(name) secret of \($0) \($1)".utf8)) }
+      }
+      try authenticator.add(records("old"), protection: .none, random: &random)
+      #expect(try authenticator.store(records("new"), protection: .none, replacing: true, random: &random))
+      try authenticator.remove(user: "alice", index: 1)
+      #expect(try authenticator.waitingRecords(of: "alice").map(\.index) == [2])
+      try authenticator.remove(user: "alice")
+      #expect(try authenticator.waitingRecords(of: "alice").isEmpty)
+      #expect(try authenticator.waitingRecords(of: "bob").map(\.index) == [1])
+    }
+  }
+
   @Test func `another authenticator's bytes are foreign to whoever knows the right ones`() throws {
     let authenticator = try opened()
     try add(NewRecord(), to: authenticator)

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastOpenSSL
 import TestSupport
 import Testing
 
@@ -47,6 +48,16 @@ extension Passphrase {
     #expect(try other.code("alice", with: pin("1357")) == "162583")
   }
 
+  @Test func `a line states the cost of its passphrase, whatever it is`() throws {
+    var random = TestRandom(state: 3)
+    let cost = try #require(ScryptCost(logarithm: 4, blockSize: 3, parallelization: 2))
+    let line = try test.authenticator.exportState(under: Passphrase("correct horse"), cost: cost, random: &random)
+    #expect(line.hasPrefix("hfstate1BAMC"))
+    let other = try TestAuthenticator()
+    try importState(line, into: other.authenticator)
+    #expect(try other.authenticator.records() == test.authenticator.records())
+  }
+
   @Test func `a line that was wrapped or indented on its way is read as well`() throws {
     let line = try export(test.authenticator)
     var wrapped = "\n"
@@ -80,8 +91,11 @@ extension Passphrase {
     let line = try export(test.authenticator)
     let other = try TestAuthenticator()
     #expect(fault { try importState(line, into: other.authenticator, "correct hors") } == .wrongPassphrase)
-    for weak in ["", "1357", "12345678901234", "kürzer!", String(repeating: "x", count: 1025)] {
+    for weak in ["", "1357", "12345678901234", "kürzer!", "7 chars", String(repeating: "x", count: 1025)] {
       #expect(fault { _ = try export(test.authenticator, weak) } == .weakPassphrase)
+    }
+    for least in ["8 digits", "kürzest!", String(repeating: "x", count: 1024)] {
+      #expect(fault { _ = try export(test.authenticator, least) } == nil)
     }
   }
 
@@ -138,35 +152,26 @@ extension Passphrase {
     #expect(!line.contains("alice"))
   }
 
-  /// A record of a user `ann` with a counter, no secret, and these bytes as its challenge.
-  private func record(challenge: [UInt8]?) throws(EncodingFault) -> StoredRecord {
-    var bytes: [UInt8] = []
-    bytes.appendCBOR(array: 21)
-    bytes.appendCBOR(text: "ann")
-    for number: UInt64 in [1, 1] { bytes.appendCBOR(unsigned: number) }
-    bytes.appendCBOR(text: "Issuer")
-    bytes.appendCBORNull()
-    hotpMethod.encode(into: &bytes)
-    for number: UInt64 in [1, 0, 0] { bytes.appendCBOR(unsigned: number) }
-    for _ in 0..<4 { bytes.appendCBORNull() }
-    for number: UInt64 in [0, 1] { bytes.appendCBOR(unsigned: number) }
-    bytes.appendCBOR(array: 1)
-    bytes.appendCBOR(unsigned: 0)
-    let secret = usersSecret
-    bytes.appendCBOR(bytes: secret.span)
-    bytes.appendCBOR(unsigned: 0)
-    bytes.appendCBORNull()
-    if let challenge { bytes.appendCBOR(bytes: challenge.span) } else { bytes.appendCBORNull() }
-    bytes.appendCBORNull()
-    var reader = CBORReader(bytes.span)
-    return try StoredRecord(&reader)
-  }
-
-  @Test func `a challenge in a record is 16 hexadecimal digits in lower case, as it is written`() throws {
-    #expect(try record(challenge: nil).clientChallenge == nil)
-    #expect(try record(challenge: Array("0123456789abcdef".utf8)).clientChallenge == "0123456789abcdef")
-    for wrong in ["", "0123456789abcde", "0123456789ABCDEF", "0123456789abcdeg", "0123456789abcdef0"] {
-      #expect(throws: EncodingFault.unexpected, "\(wrong)") { try record(challenge: Array(wrong.utf8)) }
+  @Test func `an import that fails once something was erased says so, and can be made again`() throws {
+    let line = try export(test.authenticator)
+    let other = try TestAuthenticator()
+    try other.add([NewRecord(secret: randomSecret)], protection: pin("8642"))
+    // In the second authenticator, nothing is erased but what waits.
+    var random = TestRandom(state: 5)
+    let fresh = [NewRecord(secret: Array("new, 20 random bytes".utf8))]
+    #expect(try test.authenticator.store(fresh, protection: pin("2468"), replacing: true, random: &random))
+    for target in [other, test] {
+      let database = target.authenticator.tables.database
+      try database.run(
+        """
+        CREATE TEMP TRIGGER refuses BEFORE INSERT ON records WHEN NEW.change = 0
+          BEGIN SELECT RAISE(ABORT, 'refused'); END
+        """)
+      #expect(fault { try importState(line, into: target.authenticator, replacing: true) } == .interrupted)
+      #expect(try target.authenticator.waitingRecords(of: "alice").isEmpty)
+      try database.run("DROP TRIGGER refuses")
+      try importState(line, into: target.authenticator, replacing: true)
+      #expect(try target.code("alice", with: pin("1357")) == "162583")
     }
   }
 }

@@ -36,6 +36,16 @@ import HoldfastCore
     #expect(device.store.codes.isEmpty && device.store.unproved.isEmpty)
   }
 
+  @Test func `where the policy knows no protection of secrets, a grant demands none`() throws {
+    let device = try ExampleDevice()
+    try device.issue()
+    device.store.demands = [1: ProtectionDemand(pinLength: 6, needsKey: true)!]
+    var user = TestUser.with(activationText)
+    _ = try user.confirmation(of: try granted(device, &user))
+    let demand = user.demand
+    #expect(demand == nil)
+  }
+
   @Test func `two activations by one code have different secrets`() throws {
     var seen: Set<[UInt8]> = []
     for seed: UInt64 in 1...2 {
@@ -115,6 +125,29 @@ import HoldfastCore
     let confirmation = try user.confirmation(of: try granted(device, &user)).message
     device.store.codes = [:]
     #expect(device.reply(to: confirmation).response.status == .otpRejected)
+  }
+
+  @Test(
+    arguments: [
+      (.activation, false, 3, 0, 99, true), (.activation, false, 3, 0, 100, false),
+      (.activation, false, 3, 99, 50, true),
+      (.activation, false, 3, 100, nil, false), (.activation, false, 4, 0, 99, false),
+      (.activation, true, 4, 0, 99, true),
+      (.unlock, true, 4, 0, 99, true), (.unlock, true, 4, 0, 100, false), (.unlock, true, 4, 100, nil, false),
+      (.unlock, false, 3, 0, 99, false),
+    ] as [(OneUseCode.Purpose, Bool, Int, UInt64, UInt64?, Bool)])
+  func `a code is good for its purpose, before the second in which it expires, if there is room for its user`(
+    purpose: OneUseCode.Purpose, isKnown: Bool, userCount: Int, floor: UInt64, clock: UInt64?, isGood: Bool
+  ) {
+    let facts = CodeFacts(
+      code: OneUseCodeRecord(
+        id: 1, purpose: purpose, key: Secret(), user: "ann", expires: 100, methods: ByPurpose(otp: hotpMethod)),
+      user: isKnown ? UserRecord(id: 7, lastAccepted: 1) : nil, userCount: userCount, userCapacity: 4, clockFloor: floor
+    )
+    let (activated, unlocked) = (facts.activatedUser(realClock: clock), facts.unlockedUser(realClock: clock))
+    #expect((activated != nil) == (purpose == .activation && isGood))
+    #expect((unlocked != nil) == (purpose == .unlock && isGood))
+    #expect(activated?.lastAccepted == (isGood && purpose == .activation ? max(floor, clock ?? 0) : nil))
   }
 
   @Test func `a confirmation before an opening, twice, late, or in another round is refused`() throws {

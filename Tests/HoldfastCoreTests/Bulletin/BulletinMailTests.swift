@@ -28,6 +28,54 @@ import HoldfastCore
     #expect(throws: EncodingFault.tooLong) { try isMail(message([UInt8](repeating: 0, count: 3073))) }
   }
 
+  @Test func `a bulletin has at most 3072 bytes`() throws {
+    let issuer = try TestIssuer()
+    /// A bulletin with names of apps that have this many bytes more.
+    func signed(_ more: Int) throws -> [UInt8] {
+      var bulletin = TestBulletin(for: DeviceID(filledWith: 7))
+      bulletin.revoked = (0..<111 as Range<UInt8>).map { (TokenID(filledWith: $0), until: testTime) }
+      bulletin.versions = (0..<6).map { index in
+        ("\(index)" + String(repeating: "x", count: 29 + min(max(more - 30 * index, 0), 30)), 1, 0, 0)
+      }
+      return try issuer.bulletin(bulletin)
+    }
+    let rest = 3072 - (try signed(0).count)
+    try #require((0..<180).contains(rest))
+    let (longest, tooLong) = (try signed(rest), try signed(rest + 1))
+    #expect(longest.count == 3072 && tooLong.count == 3073)
+    let count = try Bulletin(longest.span).claims.revoked.count
+    #expect(count == 111)
+    #expect(throws: EncodingFault.tooLong) { _ = try Bulletin(tooLong.span).claims.number }
+  }
+
+  @Test func `without a round there is nothing, the owner has one check, and only a new round gives any`() {
+    var stranger = MailAllowance()
+    #expect(!stranger.hasCheck && !stranger.useCheck())
+    var owner = MailAllowance.owner
+    #expect(owner.useCheck() && !owner.useCheck())
+    var peer = MailAllowance()
+    peer.note(KeyID(filledWith: 1), isNew: true)
+    #expect(peer.hasCheck && peer.useCheck() && !peer.useCheck())
+    peer.note(KeyID(filledWith: 1), isNew: true)
+    peer.note(KeyID(filledWith: 1), isNew: false)
+    #expect(!peer.hasCheck && !peer.useCheck())
+  }
+
+  @Test func `a peer whose key has no list is refused, and the connection goes on`() throws {
+    let device = try ExampleDevice()
+    var prover = try Prover.with(try ExampleToken().token())
+    #expect(try device.round(&prover).response.status == .accepted)
+    try device.session.makeChallenge()
+    for _ in 0..<2 {
+      let status = device.session.answerMail(message(nil).span)
+      #expect(status == .accepted && device.outgoing == "820805")
+    }
+    let keyID = try #require(device.store.issuers.keys.first)
+    device.store.bulletins[keyID] = BulletinList([BulletinList.Row(audience: AudienceID(filledWith: 1), number: 2)])
+    let status = device.session.answerMail(message(nil).span)
+    #expect(status == .accepted && device.outgoing == "830800818250" + String(repeating: "01", count: 16) + "02")
+  }
+
   private func isMail(_ bytes: [UInt8]) throws -> Bool { try MailMessage(bytes.span) != nil }
 
   @Test func `a list is in order whatever the order of its rows, and its state depends on each of them`() throws {

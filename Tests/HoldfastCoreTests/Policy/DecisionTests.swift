@@ -51,6 +51,19 @@ import HoldfastCore
     #expect(unsigned.with { $0.round.limits.generationFloor = 4 }.status == .tokenRevoked)
   }
 
+  @Test(arguments: [KeyID(filledWith: 5), nil]) func `without floors, generation 0 and the least version count`(
+    key: KeyID?
+  ) {
+    let oldest = good.with {
+      ($0.round.verifyingKey, $0.ledger.generationFloor, $0.round.limits) = (key, 0, TokenLimits())
+      ($0.round.generation, $0.round.version) = (0, AppVersion(major: 0, minor: 0, patch: 1))
+    }
+    #expect(oldest.status == .accepted)
+    #expect(oldest.with { $0.round.version = .zero }.status == .accepted)
+    #expect(oldest.with { $0.round.limits.generationFloor = 1 }.status == .tokenRevoked)
+    #expect(oldest.with { $0.ledger.generationFloor = 1 }.status == (key == nil ? .accepted : .tokenRevoked))
+  }
+
   @Test func `a token ends with its exp, or when it is older than policy allows`() {
     #expect(good.with { $0.round.expires = 2001 }.status == .accepted)
     #expect(good.with { $0.round.expires = 2000 }.status == .tokenExpired)
@@ -79,6 +92,8 @@ import HoldfastCore
   ])
   func `an app below the least version is too old`(least: AppVersion) {
     #expect(good.with { $0.round.limits.minimumVersion = least }.status == .versionTooOld)
+    #expect(good.with { $0.ledger.minimumVersion = least }.status == .versionTooOld)
+    #expect(good.with { ($0.ledger.minimumVersion, $0.round.version) = (least, least) }.status == .accepted)
     #expect(good.with { ($0.round.limits.minimumVersion, $0.round.version) = (least, least) }.status == .accepted)
     #expect(
       good.with { ($0.round.limits.minimumVersion, $0.round.version) = ($0.round.version, least) }.status == .accepted)
@@ -195,6 +210,19 @@ import HoldfastCore
       $0.round.integrity = .wrong
     }
     #expect(denied.status == .integrityMismatch)
+  }
+
+  @Test(arguments: [(2240, false), (2241, true), (2300, true), (2301, false)] as [(UInt64, Bool)])
+  func `a challenge is protected for its first minute, and one from the future is not`(expires: UInt64, isBusy: Bool) {
+    let asking = good.with {
+      $0.round.freshChallenge = FixedBytes(filledWith: 9)
+      var user = UserRecord(id: 1, lastAccepted: 2000)
+      user.challenge = IssuedChallenge(bytes: FixedBytes(filledWith: 8), expires: expires)
+      $0.ledger.user = user
+    }
+    #expect(asking.status == (isBusy ? .busy : .accepted))
+    #expect(asking.decision.notice.refusal == (isBusy ? .challengePending : nil))
+    #expect(asking.with { $0.round.freshChallenge = nil }.status == .accepted)
   }
 
   @Test func `a compatibility nonce is used up whatever the verdict, and refused before any other reason`() {

@@ -52,6 +52,12 @@ import HoldfastCore
         try lock.perform(request, result: &result)
         Issue.record("\(command)")
       } catch { #expect(error.isUnknownCommand == isUnknown) }
+      let isKnown = lock.carriesOut(request.command)
+      #expect(isKnown == !isUnknown, "\(command)")
+    }
+    for command in ["lock", "unlock", "status", "configure", "open-safe"] as [StaticString] {
+      let isKnown = lock.carriesOut(BoundedText(command))
+      #expect(isKnown, "\(command)")
     }
   }
 

@@ -121,6 +121,14 @@ import HoldfastCore
     }
     #expect(right.verdict.status == .accepted)
     #expect(machine.performed.map(\.user) == ["ann"] && machine.askedCount == 1)
+    // A policy that knows no spare authenticators does not ask whose a user's is.
+    coded.device.store.mainUsers = ["ann": "bob"]
+    let next = try coded.otp(1)
+    let again = try round(coded.device, machine, token: coded.token) {
+      $0.codes[.otp] = UserCode(user: "ann", code: next)
+    }
+    #expect(again.verdict.status == .accepted)
+    #expect(machine.performed.map(\.user) == ["ann", "ann"])
   }
 
   @Test func `without a place no code is looked at, and no attempt is counted`() throws {

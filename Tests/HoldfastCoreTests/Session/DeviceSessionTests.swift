@@ -24,6 +24,17 @@ import HoldfastCore
     #expect(device.lock.performed == ["unlock", "unlock"])
   }
 
+  @Test func `a remembered token allows the commands that it allowed when it came whole, and no others`() throws {
+    let device = try ExampleDevice()
+    let token = try ExampleToken { $0.commands = ["status", "lock"] }.token()
+    var prover = try Prover.with(token, command: "status")
+    #expect(try device.round(&prover).response.status == .accepted)
+    for (command, status) in [("lock", .accepted), ("unlock", .commandRefused)] as [(BoundedText<32>, Status)] {
+      var again = try Prover.with(token, command: command, remembered: true)
+      #expect(try device.round(&again).response.status == status)
+    }
+  }
+
   @Test func `a prover sends the token whole when its reference is not known`() throws {
     let device = try ExampleDevice()
     var prover = try Prover.with(try ExampleToken().token(), remembered: true)

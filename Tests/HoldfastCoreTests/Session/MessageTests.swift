@@ -48,6 +48,21 @@ import HoldfastCore
     }
   }
 
+  @Test func `M2 of a compatibility round has each part in its place`() throws {
+    let nonce: Nonce = fixed([UInt8](repeating: 0x7f, count: 16))
+    let (integrity, device): (MAC, MAC) = (MAC(filledWith: 2), MAC(filledWith: 3))
+    let reference = [UInt8](repeating: 4, count: 16)
+    var message: [UInt8] = []
+    ProofMessage.encodeCompatibility(
+      nonce: nonce, encoding: .reference, token: reference.span, integrityProof: integrity, deviceProof: device,
+      command: "unlock", into: &message)
+    func repeated(_ byte: String, _ count: Int) -> String { String(repeating: byte, count: count) }
+    #expect(
+      hex(message) == "870c50" + repeated("7f", 16) + "0050" + repeated("04", 16) + "5820" + repeated("02", 32) + "5820"
+        + repeated("03", 32) + "66756e6c6f636b")
+    try decodeAnswer(message)
+  }
+
   @Test func `M1 requires no factor that there is not`() throws {
     var message: [UInt8] = []
     Challenge(deviceID: DeviceID(), nonce: TypedBytes(), keyID: KeyID(), required: .all, clock: nil)

@@ -112,6 +112,16 @@ import HoldfastCore
     #expect(prover.outgoing.count == 0)
   }
 
+  @Test func `a verdict of a compatibility round is not sealed, and proves nothing`() throws {
+    let verdict = try ProverOutcome(compatibilityVerdict: ([0x83, 0x03, 0x00, 0xf6] as [UInt8]).span)
+    #expect(verdict.status == .accepted && !verdict.isAuthenticated && !verdict.isRepetition)
+    for bad in [[0x83, 0x03, 0x00, 0x41, 0x00], [0x83, 0x03, 0x00, 0x40], [0x83, 0x03, 0x18, 0x2a, 0xf6], [0x82]]
+      as [[UInt8]]
+    {
+      #expect(throws: ProverFault.malformed) { try ProverOutcome(compatibilityVerdict: bad.span) }
+    }
+  }
+
   @Test func `a token has at most 3072 bytes and comes whole or not at all`() throws {
     _ = try Prover.with([UInt8](repeating: 1, count: 3072))
     #expect(throws: EncodingFault.tooLong) { _ = try Prover.with([UInt8](repeating: 1, count: 3073)) }

@@ -40,9 +40,12 @@ import HoldfastCore
     let (device, token) = try acquaintedDevice(ExampleToken { $0.maximumUses = 2 })
     var prover = try Prover.with(token, request: request(101), remembered: true)
     try suppressAnswer(device, to: &prover)
-    let verdict = try done(try device.round(&prover).step)
+    let (response, step) = try device.round(&prover)
+    let verdict = try done(step)
     #expect(device.lock.performed == ["unlock"])
     #expect(verdict.status == .accepted)
+    // A repetition keeps no place.
+    #expect(response.status == .accepted && response.isPeerAuthenticated && response.credential == nil)
     #expect(verdict.isRepetition)
     #expect(verdict.notice.highestRequestNumber == 101)
     // It cost one use, of which one went to getting acquainted, and nothing was written.

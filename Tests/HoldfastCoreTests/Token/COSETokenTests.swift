@@ -46,6 +46,9 @@ import HoldfastCore
     let end = try #require(token.range(of: "81834ea2013818")).lowerBound
     let empty = token.replacingCharacters(in: start..<end, with: "4f" + String(repeating: "00", count: 15))
     #expect(throws: TokenFault.structure) { try open(hex(empty)) }
+    // A ciphertext of nothing but its tag is decrypted, and holds no token.
+    let hollow = try ExampleToken { $0.flaws.changePlaintext = { $0 = [] } }.token()
+    #expect(throws: TokenFault.malformed) { try open(hollow) }
   }
 
   @Test func `a version is three numbers, in a list that says so`() throws {
@@ -62,6 +65,18 @@ import HoldfastCore
     }
     let good = try ExampleToken { $0.version = (1, 2, 3) }.token()
     try open(good)
+  }
+
+  @Test(arguments: ["cose", "jose"]) func `a token names in clear text the key that it is encrypted to`(name: String)
+    throws
+  {
+    let example = WorkedExample.shared
+    let (token, encoding) = example.token(name)
+    let keyID = try Challenge(hex(example.round("cose")["m1"]!).span).keyID
+    #expect(TokenRecipient.keyID(of: token.span, encoding: encoding) == keyID)
+    #expect(TokenRecipient.keyID(of: token.span, encoding: .reference) == nil)
+    let cut = Array(token.dropFirst())
+    #expect(TokenRecipient.keyID(of: cut.span, encoding: encoding) == nil)
   }
 
   @Test func `more than 3072 bytes are not looked at`() {

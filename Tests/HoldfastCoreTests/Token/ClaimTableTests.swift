@@ -48,6 +48,8 @@ import HoldfastCore
     let set = claims.values
     #expect(set == values)
     #expect(throws: EncodingFault.unexpected) { try claims.set(.user, to: .number(1)) }
+    try claims.set(.expires, to: .number(maximumInteger))
+    #expect(throws: EncodingFault.unexpected) { try claims.set(.expires, to: .number(maximumInteger + 1)) }
     #expect(throws: EncodingFault.unexpected) { try claims.set(.tokenID, to: .bytes(Array(repeating: 0, count: 16))) }
     try claims.set(.version, to: .version(.zero))
     let version = claims[.version]

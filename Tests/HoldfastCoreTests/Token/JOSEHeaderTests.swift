@@ -32,6 +32,35 @@ import HoldfastCore
     #expect(throws: EncodingFault.malformed) { try read(Array("{\"x\":\"".utf8) + [0xff] + Array("\"}".utf8)) }
   }
 
+  @Test(arguments: ["b64", "zip", "crit", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256"])
+  func `a member that would change what a token means, or whose key counts, is refused whatever its value`(
+    name: String
+  ) throws {
+    for value in ["true", "\"DEF\"", "[]", "{}"] {
+      #expect(throws: EncodingFault.unexpected) { try read(Array("{\"\(name)\":\(value)}".utf8)) }
+      try read(Array("{\"\(name)x\":\(value)}".utf8))
+    }
+  }
+
+  @Test func `an encrypted token says how it is encrypted, and that it holds a JWT`() throws {
+    let example = try ComputedExample()
+    let iv = Array(base64URL(example["iv"]).utf8)
+    let header = String(decoding: example["jose-encryption-header"], as: UTF8.self)
+    func reads(_ header: String) -> Bool {
+      do throws(EncodingFault) {
+        let bytes = Array(header.utf8)
+        let envelope = try JOSEEnvelope(header: try JOSEHeader(bytes.span), encryptedKey: Span(), iv: iv.span)
+        _ = envelope.point
+        return true
+      } catch { return false }
+    }
+    #expect(reads(header))
+    for member in ["cty", "enc", "alg", "epk"] {
+      let without = header.replacing("\"\(member)\":", with: "\"\(member)2\":")
+      #expect(without != header && !reads(without), "\(member)")
+    }
+  }
+
   @Test func `an ephemeral key on P-256 has no private part`() throws {
     let coordinate = base64URL([UInt8](repeating: 1, count: 32))
     func key(_ more: String = "", type: String = "EC", curve: String = "P-256") -> [UInt8] {

@@ -243,7 +243,7 @@ struct PostgreSQLReplicationTests {
   @Test func `a former primary is not used while it is not known whether it has a successor`() throws {
     var limits = SQLLimits.test
     limits.surveyMilliseconds = 60_000
-    let database = try open(url + "&connect_timeout=60", limits: limits)
+    let database = try open(url, limits: limits)
     try database.addCounter()
     primary.kill()
     #expect(throws: SQLFault.unavailable) { try database.increment() }
@@ -267,6 +267,39 @@ struct PostgreSQLReplicationTests {
     for thread in threads { thread.join() }
     #expect(counts.value == [1, 1])
     third.stop()
+  }
+
+  @Test func `a service that starts waits for a server that is slow to answer`() throws {
+    try open(url).addCounter()
+    primary.kill()
+    let third = try promote()
+    try open(standby.url("postgres", with: third)).increment()
+    try primary.start()
+    standby.suspend()
+    let count = Synchronized<Int64?>(nil)
+    let thread = try Thread {
+      let read = try? open(url).counter()
+      count.change { $0 = read }
+    }
+    // The former primary answered before the time that a connection has by default.
+    let isOld = "backend_start < now() - interval '2.5 s'"
+    try primary.wait(
+      until: "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name LIKE 'holdfast%' AND \(isOld)")
+    standby.resume()
+    thread.join()
+    #expect(count.value == 1)
+    third.stop()
+  }
+
+  @Test func `a standby that hangs does not keep a service from starting`() throws {
+    try open(url).addCounter()
+    var limits = SQLLimits.test
+    limits.slowAnswerMilliseconds = 0
+    let third = try PostgreSQLServer(standbyOf: primary, name: "third")
+    try third.start()
+    third.suspend()
+    #expect(try open(primary.url("postgres", with: standby, third), limits: limits).counter() == 0)
+    third.resume()
   }
 
   @Test func `a server that was never one with the others is foreign`() throws {

@@ -66,6 +66,7 @@ extension SQLLimits {
     limits.commitMilliseconds = 60_000
     limits.answerMilliseconds = 60_000
     limits.surveyMilliseconds = 0
+    limits.slowAnswerMilliseconds = 60_000
     limits.pause = { _ in }
     return limits
   }

@@ -94,7 +94,8 @@ import HoldfastDevice
     let place = try #require(queue.reserve())
     queue.submit(command(1), at: place)
     let taken = try #require(queue.next())
-    #expect(failure(queue.wait(at: place)) == .timedOut)
+    let text: BoundedText<64> = "the actuator did not answer in time"
+    #expect(throws: ActuatorFailure(.timedOut, text: text)) { try queue.wait(at: place).get() }
     #expect(queue.reserve() == nil)
     queue.finish(taken.place, .success([]))
     #expect(queue.reserve() == place)

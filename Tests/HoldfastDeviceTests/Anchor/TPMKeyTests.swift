@@ -109,6 +109,18 @@ import HoldfastDevice
     #expect(throws: DeviceFolderFault.file(.key, .corrupt)) { try open() }
   }
 
+  @Test func `a key file that ends anywhere is corrupt`() throws {
+    _ = try make()
+    let bytes = Array(try String(contentsOfFile: keyFile(), encoding: .utf8).utf8)
+    for count in 0..<bytes.count - 1 {
+      let start = Array(bytes.prefix(min(count, 7)))
+      let isOne = TPMKeyRecord.isOne(start.span)
+      #expect(!isOne, "\(count) bytes")
+      try Data(bytes[..<count]).write(to: URL(filePath: keyFile()))
+      #expect(throws: DeviceFolderFault.file(.key, .corrupt), "\(count) bytes") { try open() }
+    }
+  }
+
   @Test(arguments: [1, 2, 3, 4, 5])
   func `a device that could not be made leaves neither key nor counter behind`(call: Int) throws {
     tpm.fail(FakeTPM.Failure(call: call, fault: .full))

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastOpenSSL
 import TestSupport
 import Testing
@@ -34,6 +35,28 @@ import HoldfastDevice
     #expect(chain == (try device.ledger.auditHead()))
     // The last page has reached the end, so that the next one begins anew.
     #expect(try home.open(try #require(try visit(device).page())).base == AuditChain())
+  }
+
+  private func keepsAgreementKey<Kept: OwnerLedger>(_ ledger: Kept, of home: KeyID) throws {
+    let points = try [2, 3].map { try P256PrivateKey(scalar: secret([UInt8](repeating: $0, count: 32))).publicPoint }
+    let audit = try ledger.summary().audit
+    #expect(try ledger.setAgreementKey(points[0], of: home) && !ledger.setAgreementKey(points[0], of: home))
+    #expect(try ledger.setAgreementKey(points[1], of: home) && !ledger.setAgreementKey(points[1], of: home))
+    #expect(try !ledger.setAgreementKey(points[0], of: KeyID(filledWith: 9)))
+    #expect(try ledger.summary().audit == audit)
+  }
+
+  @Test func `the key for agreement of the home is set once, and no entry tells of it`() throws {
+    let device = try TestDevice()
+    let home = try device.issuer.keyID()
+    try keepsAgreementKey(device.ledger, of: home)
+    var policy = DevicePolicy.forSimulatedLock
+    policy.auditRules.home = home
+    let test = try TestImage(policy: policy, trusting: [PublicKeyJWK(point: device.issuer.point)])
+    try keepsAgreementKey(test.image, of: home)
+    try test.reopen()
+    let point = try P256PrivateKey(scalar: secret([UInt8](repeating: 3, count: 32))).publicPoint
+    #expect(try !test.image.setAgreementKey(point, of: home))
   }
 
   @Test func `a page begins where the courier asks, and there is none beyond the end or before the beginning`() throws {
@@ -195,6 +218,40 @@ import HoldfastDevice
     #expect(try device.ledger.auditHead().count == count)
     #expect(try connection.deliver(receipt: try home.receipt(upTo: count)) == .taken)
     #expect(try connection.round(prover, number: 202).status == .accepted)
+  }
+
+  @Test func `no prover and no stranger pushes anything out of a log that must not lose anything`() throws {
+    let device = try TestDevice()
+    let home = try TestHome(of: device, bound: 64, refusesWhenFull: true)
+    let (connection, prover) = (try device.connect(), try device.prover())
+    while try connection.round(prover).status == .accepted {}
+    let full = try device.ledger.auditHead()
+    let wrong = try home.receipt(AuditChain(count: 2, head: Digest(filledWith: 1)))
+    for nonce: UInt8 in 0..<70 {
+      let nonce = [UInt8](repeating: nonce, count: 16)
+      #expect(try connection.compatibilityRound(prover, nonce: nonce) == .commandRefused)
+      #expect(try connection.round(prover).status == .commandRefused)
+      #expect(try connection.deliver(receipt: wrong) == .refused)
+    }
+    #expect(try device.connect().mail(.page(from: 0))?.outcome.status == .malformed)
+    func passMinutes() {
+      for _ in 0..<4 {
+        device.clock.advance(milliseconds: 60_000)
+        device.ledger.recordTotals(milliseconds: device.clock.monotonicMilliseconds(), realClock: testTime)
+      }
+    }
+    passMinutes()
+    #expect(try device.ledger.auditHead() == full)
+    // The totals are written once there is room again.
+    #expect(try connection.deliver(receipt: try home.receipt(upTo: full.count)) == .busy)
+    #expect(try connection.round(prover).status == .commandRefused)
+    #expect(try connection.deliver(receipt: try home.receipt(upTo: full.count)) == .taken)
+    passMinutes()
+    var denied: UInt64 = 0
+    let events = try device.ledger.auditEntries(after: full.count, limit: 100).map(\.event)
+    for event in events { if case .denied(let rounds) = event { denied += rounds.count } }
+    #expect(denied == 1 + 70 + 70 + 1)
+    #expect(events.contains { if case .unproved = $0 { true } else { false } })
   }
 
   @Test func `what a courier carries is counted by its token`() throws {

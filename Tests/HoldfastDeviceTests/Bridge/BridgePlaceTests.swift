@@ -29,6 +29,8 @@ import HoldfastDevice
     let hardware = try line.hardware()
     let stranger = try line.connect(hardware, challenge: Self.challenge)
     try expectDisplaced(by: try line.connect(), on: line, hardware, stranger)
+    // Each of them was served, so nobody was sent away.
+    #expect(!line.notices.all.contains(.busy))
     #expect(line.stop())
   }
 
@@ -62,7 +64,7 @@ import HoldfastDevice
       [0x83, 0x16, 0x58, 0x41, 0x04] + fixed + fixed + [0x41, 0x00], [0x82, 0x18, 0x18, 0x58, 0x20] + fixed,
       [0x82, 0x18, 0x1a, 0x58, 0x20] + fixed,
     ] as [[UInt8]])
-  func `what the device accepts keeps the place: a round, a granted activation, one that ends, an unlocking`(
+  func `what the device accepts keeps the place: a round, an activation granted or ended, an unlocking, then also mail`(
     answer: [UInt8]
   ) throws {
     let line = try line()
@@ -70,8 +72,16 @@ import HoldfastDevice
     let prover = try line.connect(hardware, challenge: Self.challenge)
     try prover.send([2])
     #expect(try hardware.peer.receive() == [2])
-    try hardware.peer.send(answer)
-    #expect(try prover.receive() == answer)
+    for message in [answer, Self.challenge] {
+      try hardware.peer.send(message)
+      #expect(try prover.receive() == message)
+    }
+    #expect(try line.connect().unsealedStatus() == .busy)
+    let (mail, result): ([UInt8], [UInt8]) = ([0x82, 0x07, 0xf6], [0x82, 0x08, 0x01])
+    try prover.send(mail)
+    #expect(try hardware.peer.receive() == mail)
+    try hardware.peer.send(result)
+    #expect(try prover.receive() == result)
     #expect(try line.connect().unsealedStatus() == .busy)
     #expect(line.stop())
   }

@@ -19,6 +19,7 @@ import HoldfastDevice
     var answers: [Bool]
     var codes: [String]
     var clockFloor: UInt64
+    var hasUnfinishedRun: Bool
   }
 
   private let issuers: [PublicKeyJWK]
@@ -62,10 +63,11 @@ import HoldfastDevice
     answers.append(try ledger.removeUser(BoundedText("zoe"), realClock: testTime))
     faults.append(fault { _ = try ledger.moveClockFloor(to: maximumInteger + 1, realClock: testTime) })
     faults.append(fault { _ = try ledger.moveGenerationFloor(of: KeyID(), to: 1, realClock: testTime) })
+    let summary = try ledger.summary()
     return Outcome(
       users: try ledger.users(), issuers: try ledger.issuers(),
       events: try ledger.auditEntries(after: firstEvent, limit: 100).map(\.event), faults: faults, answers: answers,
-      codes: codes, clockFloor: try ledger.summary().clockFloor)
+      codes: codes, clockFloor: summary.clockFloor, hasUnfinishedRun: summary.hasUnfinishedRun)
   }
 
   @Test func `an image and a folder do the same`() throws {

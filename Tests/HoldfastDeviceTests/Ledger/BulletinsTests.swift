@@ -168,6 +168,7 @@ import HoldfastDevice
     #expect(try device.ledger.issuers().count == 2)
     #expect(try device.connect().round(try device.prover(from: one)).status == .accepted)
     #expect(try take(device, after: 2) { $0.ended = [try! one.keyID()] } == .taken)
+    #expect(try device.lastEvents(1) == [.issuerRemoved(one.keyID())])
     #expect(try device.connect().round(try device.prover(from: one)).status == .tokenInvalid)
     #expect(try introduce(two, after: 3) == .taken)
     #expect(try introduce(one, after: 4) == .taken)

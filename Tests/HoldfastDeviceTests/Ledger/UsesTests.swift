@@ -21,6 +21,27 @@ import HoldfastDevice
     #expect(try connection.round(try device.prover()).status == .internal)
   }
 
+  @Test func `as many tokens number their requests as there is room for, until one of them has expired`() throws {
+    let device = try TestDevice(limits: LedgerLimits(requestCount: 2))
+    let connection = try device.connect()
+    func prover(_ number: UInt8, expires seconds: UInt64 = 1000) throws -> TestProver {
+      try device.prover { ($0.tokenID, $0.expires) = (TokenID(filledWith: number), testTime + seconds) }
+    }
+    let first = try prover(1, expires: 10)
+    #expect(try connection.round(first, number: 1).status == .accepted)
+    #expect(try connection.round(prover(2), number: 1).status == .accepted)
+    #expect(try connection.round(prover(3), number: 1).status == .busy)
+    #expect(try connection.round(prover(3)).status == .accepted)
+    #expect(try connection.round(first, number: 2).status == .accepted)
+    try device.ledger.moveClockFloor(to: testTime + 10, realClock: nil)
+    #expect(try connection.round(prover(3), number: 1).status == .accepted)
+    #expect(try connection.round(prover(4), number: 1).status == .busy)
+    // A count that is too small is not believed.
+    try device.ledger.moveClockFloor(to: testTime + 1000, realClock: nil)
+    try device.tamper("UPDATE state SET request_count = 0")
+    #expect(try connection.round(try device.prover { $0.expires = testTime + 2000 }).status == .internal)
+  }
+
   @Test func `only accepted rounds cost a use`() throws {
     let device = try TestDevice()
     let prover = try device.prover { $0.maximumUses = 2 }

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastDevice
+import TestSupport
 import Testing
 
 @Suite struct SimulatedLockTests {
@@ -24,5 +25,23 @@ import Testing
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     #expect(try device.connect().round(try device.prover()).status == .internal)
     #expect(device.lock.current == .locked)
+  }
+
+  private static let own = String(repeating: "01", count: 16)
+  private static let other = String(repeating: "02", count: 16)
+
+  @Test(
+    arguments: [
+      ("locked \(own)\n", nil), ("locked \(other)\n", .otherDevice), ("unlocked \(other)\n", .otherDevice),
+      ("locked \(other)", .corrupt), ("locked \(other)x", .corrupt), ("locked \(own)", .corrupt),
+      ("open \(other)\n", .corrupt), ("locked  \(other)\n", .corrupt), ("locked \(other) \n", .corrupt),
+      ("locked \(other.dropLast())\n", .corrupt), ("locked\n", .corrupt), ("", .corrupt),
+    ] as [(String, DeviceFileFault?)])
+  func `its file names one of two places and the device, on one line`(text: String, fault: DeviceFileFault?) throws {
+    let place = try TemporaryFolder()
+    let path = try place.makeFile("state", Array(text.utf8))
+    let file = LockStateFile(path: path, deviceID: fixed(hex(Self.own)))
+    guard let fault else { return #expect(try file.read() == .locked) }
+    #expect(throws: fault) { try file.read() }
   }
 }

@@ -127,6 +127,14 @@ import HoldfastDevice
     #expect(try device.connect().round(first, "lock").status == .factorMissing)
   }
 
+  @Test func `a text that is named twice is said with its place`() throws {
+    let place: [JSONMistake.Step] = [
+      .member("commands"), .member("open-safe"), .member("parameters"), .element(0), .member("one_of"), .element(2),
+    ]
+    let mistake = JSONMistake(at: place, expected: .form("a text of at most 64 bytes that is named once"), line: 1)
+    #expect(throws: PolicyFault.unexpected(mistake)) { try policy(#""parameters": [{"one_of": ["a", "b", "a"]}]"#) }
+  }
+
   @Test func `several circumstances ask for the sum of their factors`() throws {
     let device = try device(
       #"""

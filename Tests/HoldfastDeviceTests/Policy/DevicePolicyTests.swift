@@ -119,7 +119,14 @@ import Testing
       #expect(isMalformed { try policy(#""audit": {"entries": \#(number)},"#) })
     }
     #expect(isMalformed { try policy(#""audit": {"entries": 1000, "entries": 2000},"#) })
-    #expect(try DevicePolicy(json: policy(#""audit": {"entries": 5000},"#).json()).auditRules.bound == 5000)
+    for audit in [
+      #"{"entries": 5000}"#, #"{"home": "0102030405060708"}"#, #"{"entries": 5000, "home": "0102030405060708"}"#,
+      #"{"entries": 5000, "home": "0102030405060708", "when_full": "refuse"}"#,
+    ] {
+      let policy = try policy("\"audit\": \(audit),")
+      #expect(try DevicePolicy(json: policy.json()) == policy, "\(audit)")
+      #expect((policy.auditRules.bound ?? 5000) == 5000 && policy.auditRules != AuditRules())
+    }
     #expect(!String(decoding: DevicePolicy.forSimulatedLock.json(), as: UTF8.self).contains("audit"))
   }
 

@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import Synchronization
+import TestSupport
 import Testing
 
 import HoldfastDevice
@@ -21,6 +22,12 @@ import HoldfastDevice
       try replace(device, #"{"version": 1, "commands": {"\#(name)": {"factors": []}}}"#)
       #expect(file.read().policy.commands.keys.map { $0.description } == [name])
     }
+  }
+
+  @Test func `a policy is named by SHA-256 of its file`() {
+    let reading = PolicyReading(Array(#"{"version": 1, "commands": {}}"#.utf8))
+    let digest = "d691ae875051e4823bce14f894ffe248dbed66b3fd260ef2d96a42cb0bdad0c4"
+    #expect(reading.digest.map { hex($0.bytes) } == digest && reading.fault == nil)
   }
 
   @Test func `a file that cannot be taken allows nothing, and one that is good again allows again`() throws {

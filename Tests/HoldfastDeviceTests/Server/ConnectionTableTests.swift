@@ -79,6 +79,17 @@ import HoldfastDevice
     #expect(!table.remove(8))
   }
 
+  @Test func `a connection counts for the credential with which it was accepted first`() throws {
+    let table = ConnectionTable(limit: 5, provingMilliseconds: 100)
+    for number: UInt64 in 1...5 {
+      #expect(table.add(try Connection.pair().0, atMilliseconds: 1000) == number)
+      if number == 1 { table.endJudging(number, acceptedBy: .code(1)) }
+      table.endJudging(number, acceptedBy: .code(2))
+    }
+    // All five are kept: one by the first code, four by the second.
+    #expect(table.add(try Connection.pair().0, atMilliseconds: 1100) == nil)
+  }
+
   @Test func `when all are ended, nobody gets a place any more`() throws {
     let (near, far) = try Connection.pair()
     #expect(table.add(near, atMilliseconds: 1000) == 1)

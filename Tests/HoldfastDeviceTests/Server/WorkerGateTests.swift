@@ -16,6 +16,23 @@ import HoldfastDevice
     #expect(!gate.enter())
   }
 
+  @Test func `whoever closes it waits for all that are inside, also if it was empty before`() throws {
+    let gate = try #require(WorkerGate(limit: 2))
+    let ended = try WakeUp()
+    for _ in 0..<2 { #expect(gate.enter()) }
+    for _ in 0..<2 { gate.leave() }
+    for _ in 0..<2 { #expect(gate.enter()) }
+    let isStarted = Thread.detach {
+      gate.closeAndWait()
+      ended.raise()
+    }
+    #expect(isStarted && !ended.wait(milliseconds: 50))
+    gate.leave()
+    #expect(!ended.wait(milliseconds: 50))
+    gate.leave()
+    #expect(ended.wait(milliseconds: 10_000))
+  }
+
   @Test func `a flag is raised any number of times and never waits, and no other program gets it`() throws {
     let flag = try WakeUp()
     #expect(!flag.isRaised)

@@ -88,7 +88,8 @@ import HoldfastDevice
 
   @Test func `refusals neither make failures vanish nor end a lockout`() throws {
     for _ in 0..<4 { _ = try give(wrong) }
-    #expect(try give(refusal()).result == "refusedByUser")
+    let refused = try give(refusal())
+    #expect(refused.result == "refusedByUser" && refused.notice?.retryAfterSeconds == nil)
     #expect(try device.record()?.failureCount == 4 && device.record()?.lockedUntil == 0)
     #expect(try give(wrong).status == .sealRejected)
     let locked = try #require(try device.record())

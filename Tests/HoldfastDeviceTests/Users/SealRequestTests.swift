@@ -75,6 +75,17 @@ import HoldfastDevice
     #expect(try device.connect().round(prover, "lock", parameters: ["7"], seal: second).status == .accepted)
   }
 
+  @Test func `only a request for a seal replaces the challenge of one, whatever the parameters of other commands`()
+    throws
+  {
+    let asked = try contents(ask("ann", "lock", "7", "8"))
+    let made = try seal(
+      challengeSealMethod, challenge: Array(asked.challenge.bytes), "lock", ["7", "8"], secret: sealSecret())
+    let sealed = try device.connect().round(device.prover(), "lock", parameters: ["7", "8"], seal: made)
+    #expect((sealed.status, sealed.result) == (.accepted, "locked"))
+    #expect(try device.record()?.challenge == nil)
+  }
+
   private func sealSecret() throws -> [UInt8] {
     try device.ledger.read { (tables) throws(DatabaseError) in
       guard let user = try tables.user(named: ann), let secret = try tables.secret(.seal, of: user.id) else {

@@ -55,6 +55,30 @@ import HoldfastDevice
     #expect(try device.connect().round(prover, "lock", seal: counterSeal(0, "lock")).status == .accepted)
   }
 
+  /// An actuator that notes the users of commands.
+  private final class NotingMachine: Actuator {
+    var users: [BoundedText<32>?] = []
+
+    func perform(
+      _ request: borrowing Request, of round: borrowing AcceptedRound, result: inout ResultBuffer
+    ) throws(ActuatorFailure) { users.append(round.user) }
+
+    func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {}
+  }
+
+  @Test func `the actuator learns the user, whose code the spare's is`() throws {
+    let (device, spare) = try deviceWithSpare()
+    let (prover, machine) = (try device.prover { $0.user = "ann" }, NotingMachine())
+    try device.folder.write(device.policy)
+    var session = try device.opened().session(actuator: machine)
+    for code in [try password(0), try sparePassword(0, of: spare)] {
+      let answer = try prover.answer(try session.challenge(), command: "unlock", otp: code)
+      let reply = session.respond(to: answer.message.span, waitedMilliseconds: 0)
+      #expect(try prover.open(reply.message, after: answer).status == .accepted)
+    }
+    #expect(machine.users == [ann, ann])
+  }
+
   @Test func `a token of a user accepts no spare of another user, and all codes are of one authenticator`() throws {
     let (device, spare) = try deviceWithSpare()
     try device.add(bob)
@@ -207,6 +231,12 @@ import HoldfastDevice
     for _ in 0..<5 { _ = try device.connect().round(device.prover(), otp: wrong) }
     #expect(try device.ledger.users().map(\.record.failureCount) == [0, 5])
     #expect(try device.ledger.nextSpare(of: ann) == "ann#3")
+    // It may be renewed, although no new user may have that name.
+    var random = TestRandom(state: 14)
+    _ = try device.ledger.issueActivation(
+      of: second, ByPurpose(otp: hotpMethod), replaces: true, terms: ActivationTerms(renews: true), realClock: testTime,
+      random: &random)
+    #expect(throws: LedgerFault.badUserName) { _ = try device.ledger.issue("ann#2", replaces: true) }
     #expect(try device.ledger.removeUser(ann, realClock: testTime))
     #expect(try device.ledger.users().map(\.name) == [second])
   }

@@ -153,6 +153,12 @@ import HoldfastFirmware
     var store = try firmware.open()
     try store.note(.issuerTrusted(KeyID()), realClock: testTime + 401 * 86_400)
     #expect(try clock(try machine()) == testTime)
+    // 400 days are still believed, and not a second more.
+    for (ahead, believed) in [(34_560_001, 0), (34_560_000, 34_560_000)] as [(UInt64, UInt64)] {
+      store = try firmware.open()
+      try store.note(.issuerTrusted(KeyID()), realClock: testTime + ahead)
+      #expect(try clock(try machine()) == testTime + believed)
+    }
     // Whatever the owner does next, by a clock that is right, is the newest word on it.
     store = try firmware.open()
     try store.note(.issuerTrusted(KeyID()), realClock: testTime + 300 * 86_400)

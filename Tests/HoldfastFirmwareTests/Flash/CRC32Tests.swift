@@ -14,5 +14,10 @@ import HoldfastFirmware
     var other = CRC32()
     other.append(word: 0x0403_0201)
     #expect(other.value == 0xb63c_fbcd)
+    var all = CRC32()
+    for first in stride(from: 0, to: 256, by: 4) as StrideTo<UInt32> {
+      all.append(word: first | (first + 1) << 8 | (first + 2) << 16 | (first + 3) << 24)
+    }
+    #expect(all.value == 0x2905_8c73, "each byte once")
   }
 }

@@ -23,6 +23,18 @@ import HoldfastFirmware
     #expect(transactions(in: flash) == written)
   }
 
+  /// A device that was updated must read the journal that it wrote before.
+  @Test func `the bytes of a journal stay as they are`() throws {
+    var journal = try create()
+    try journal.append([1, 2, 3])
+    let slot = FlashLayout.slots.first
+    // The words "HfJ1", the sequence and their CRC-32; complete, not superseded; none, none, none; a head of the length and its
+    // complement, the bytes, and the CRC-32 of the sequence and both, as zlib computes them.
+    #expect(
+      hex(Array(flash.image[slot..<slot + 44]))
+        == "48664a3101000000b7a002fd00000000ffffffff" + String(repeating: "f", count: 24) + "0300fcff01020300c573de56")
+  }
+
   @Test func `a transaction says where its bytes are`() throws {
     var journal = try create()
     try journal.append([1, 2, 3, 4, 5])
@@ -95,6 +107,8 @@ import HoldfastFirmware
     try journal.append(copyOf: item)
     #expect(transactions(in: flash) == [[1], [2], [3, 4, 5]])
     try journal.finishSlot()
+    let states = [FlashLayout.slots.first, FlashLayout.slots.second].map { SlotHead(journal.flash, at: $0).state }
+    #expect(states == [.superseded, .current])
     try journal.append([7])
     #expect(transactions(in: flash) == [[6], [3, 4, 5], [7]])
   }

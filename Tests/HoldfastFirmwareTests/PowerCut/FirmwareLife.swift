@@ -17,7 +17,7 @@ final class FirmwareLife {
   private let stale: TestProver
 
   init() throws {
-    firmware = try TestFirmware(issuerCount: 2)
+    firmware = try TestFirmware(issuerCount: 2, homeRefuses: false)
     firmware.clock.seconds = nil
     lasting = try firmware.prover { $0.expires = testTime + 9_000_000 }
     counted = try firmware.prover {
@@ -169,6 +169,25 @@ final class FirmwareLife {
     }
   }
 
+  /// The home acknowledges the log up to now, which never goes back; a receipt for another hash is recorded, and acknowledges nothing.
+  private static func receipt(isRight: Bool) -> Step {
+    Step(name: isRight ? "a receipt" : "a wrong receipt") { (life, machine) in
+      guard try machine.status(life.lasting, "status") == .accepted else { return false }
+      _ = try machine.challenge()
+      var chain = machine.withStore { $0.store.audit }
+      if !isRight { chain.head = Digest() }
+      let receipt = try life.firmware.receipt(chain)
+      guard machine.acknowledgeAgain(receipt) == (isRight ? .taken : .refused) else { return false }
+      let acknowledged = chain.count
+      guard isRight else { return true }
+      life.memory.spent.append { (life, machine) in
+        if machine.withStore({ $0.store.acknowledged }) < acknowledged { return true }
+        return try machine.acknowledge(life.firmware.receipt(chain), by: life.lasting) != .known
+      }
+      return true
+    }
+  }
+
   private static var compaction: Step {
     Step(name: "the journal moves") { (_, machine) in
       try machine.withStore { watched in
@@ -191,8 +210,9 @@ final class FirmwareLife {
         try $0.ask(
           $1, $0.lasting, "lock", seal: counterSeal(0, "lock", secret: $0.memory.secrets[.seal]!), is: .accepted)
       },
+      receipt(isRight: true),
       compaction,
-      repeated(1063, "status", .accepted), numbered(1062, "unlock"),
+      repeated(1063, "status", .accepted), numbered(1062, "unlock"), receipt(isRight: false),
       round("the other use", .accepted, \.counted), round("no more uses", .usesExhausted, \.counted),
       round("a higher generation", .accepted, \.newer), round("a revoked token", .tokenRevoked, \.stale),
       password("one far off", 50, .otpRejected), password("the next one", 51, .accepted),
@@ -213,7 +233,7 @@ final class FirmwareLife {
         return true
       },
       compaction,
-      bulletin(2, after: 1, revokes: 0x82...0xa1),
+      bulletin(2, after: 1, revokes: 0x82...0xa1), receipt(isRight: true),
       issue(.unlock, seed: 6), use(.unlock), password("after it", 52, .accepted),
       nonce(2, .accepted),
       issue(.activation, seed: 7), use(.activation), password("a new password", 0, .accepted),

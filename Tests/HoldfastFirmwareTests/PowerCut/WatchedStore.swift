@@ -83,5 +83,19 @@ struct WatchedStore: ~Copyable, DeviceStore {
     return result
   }
 
+  mutating func writeAuditPage(
+    from: UInt64, into text: inout SealedReplyBuffer
+  ) throws(DeviceFault) -> P256Point? { try store.writeAuditPage(from: from, into: &text) }
+
+  mutating func acknowledgedAuditCount() throws(DeviceFault) -> UInt64 { try store.acknowledgedAuditCount() }
+
+  mutating func acknowledgeAudit(
+    _ chain: AuditChain, by home: KeyID, realClock: UInt64?
+  ) throws(DeviceFault) -> BulletinResult {
+    let result = try store.acknowledgeAudit(chain, by: home, realClock: realClock)
+    if result != .known, let contents = try? store.contents() { promised.append(contents) }
+    return result
+  }
+
   mutating func countUnauthenticated(_ status: Status) { store.countUnauthenticated(status) }
 }

@@ -87,6 +87,40 @@ import HoldfastFirmware
     #expect(fault(flash) == .newerVersion)
     flash[4] = 0
     #expect(fault(flash) == .damaged)
+    for offset in 4..<8 { flash[offset] = 0xff }
+    #expect(fault(flash) == .damaged, "erased")
+  }
+
+  private func startFault() -> FirmwareFault? {
+    do throws(FirmwareFault) {
+      _ = try firmware.start(TestLine(clock: firmware.clock), CountingMachine())
+      return nil
+    } catch { return error }
+  }
+
+  /// Writes a body with a right digest.
+  private func write(body: [UInt8]) throws {
+    var image = Array(flash.image[..<8])
+    for shift in stride(from: 0, to: 32, by: 8) { image.append(UInt8(truncatingIfNeeded: body.count >> shift)) }
+    image += body
+    while image.count % 4 != 0 { image.append(0xff) }
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    hash.append(image.span)
+    let digest: Digest = try hash.finish()
+    image += Array(digest)
+    flash.image = image + flash.image[image.count...]
+  }
+
+  @Test func `a body is whole and has nothing behind it, for the owner and for the device`() throws {
+    let body = Array(flash.image[12..<12 + Int(flash.image[8]) + Int(flash.image[9]) << 8])
+    let longer = body + [0xf6]
+    let shorter = Array(body.dropLast())
+    for (bytes, isRight) in [(body, true), (longer, false), (shorter, false)] {
+      try write(body: bytes)
+      #expect(fault(flash) == (isRight ? nil : .damaged))
+      #expect(startFault() == (isRight ? nil : .provision(.damaged)))
+    }
   }
 
   @Test func `half of it is none, at whichever word the power fails`() throws {
@@ -115,6 +149,27 @@ import HoldfastFirmware
     }
     #expect(byteCount > 500)
     #expect(fault(flash) == nil)
+  }
+
+  @Test(arguments: [(8, true), (9, false)]) func `a device starts with eight issuers and not with nine`(
+    count: Int, isRight: Bool
+  ) throws {
+    let body = Array(flash.image[12..<12 + Int(flash.image[8]) + Int(flash.image[9]) << 8])
+    var reader = CBORReader(body.span)
+    _ = try reader.arrayHead()
+    for _ in 0..<3 { try reader.skip() }
+    let start = reader.position
+    try reader.skip()
+    var issuers: [UInt8] = []
+    issuers.appendCBOR(array: count)
+    for id in 1...UInt8(count) {
+      issuers.appendCBOR(array: 2)
+      issuers.appendCBOR(bytes: KeyID(filledWith: id).bytes)
+      issuers.appendCBOR(bytes: P256Point(filledWith: id).bytes)
+    }
+    try write(body: Array(body[..<start]) + issuers + Array(body[reader.position...]))
+    #expect(fault(flash) == (isRight ? nil : .damaged))
+    #expect(startFault() == (isRight ? nil : .provision(.damaged)))
   }
 
   @Test(arguments: [4097, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] as [UInt32])

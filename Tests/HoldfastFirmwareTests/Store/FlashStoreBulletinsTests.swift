@@ -176,6 +176,29 @@ import HoldfastFirmware
     #expect(try machine.deliver(good, by: courier) == .taken)
   }
 
+  /// A session looks at the list before it checks a signature. The store decides by the list that it has then.
+  @Test func `the store itself takes no bulletin twice, out of order, from the future or for others`() throws {
+    let point = firmware.issuers[0].point
+    func take(_ bytes: [UInt8], latestIssue: UInt64 = testTime) throws -> BulletinResult {
+      try machine.withStore { (store: inout TestStore) throws in
+        var cryptography = OpenSSLCryptography()
+        let bulletin = try Bulletin(bytes.span)
+        let verified = try bulletin.verified(by: point, using: &cryptography)
+        return try store.take(
+          verified, on: BulletinTerms(latestIssue: latestIssue, mayIntroduce: false, realClock: nil))
+      }
+    }
+    #expect(try take(signed(5)) == .taken)
+    let before = try contents()
+    #expect(try take(signed(5)) == .known)
+    #expect(try take(signed(4)) == .known)
+    #expect(try take(signed(7, after: 6)) == .missed)
+    #expect(try take(signed(7, after: 5), latestIssue: testTime - 1) == .refused)
+    #expect(try take(signed(7, after: 5) { $0.audience = AudienceID(filledWith: 1) }) == .notAddressed)
+    #expect(try contents() == before)
+    #expect(try take(signed(7, after: 5)) == .taken)
+  }
+
   @Test func `one signature is checked after an accepted round, and a wrong one ends the permission`() throws {
     _ = try machine.challenge()
     #expect(try machine.deliverAgain(signed(1)) == nil)
@@ -224,6 +247,20 @@ import HoldfastFirmware
     let other = try TestMachine(firmware.open(), of: firmware)
     let prover = try firmware.prover { $0.tokenID = TokenID(filledWith: 0x51) }
     #expect(try other.round(prover, "status", number: 9).notice?.bulletinState == expected(numbers))
+  }
+
+  @Test func `only an accepted round tells the state of the list, and a key that is not trusted has none`() throws {
+    try machine.withStore { (store: inout TestStore) throws in
+      try store.add(ann, otp: hotpMethod, seal: nil, secret: usersSecret)
+      var list = EncodedBulletinList()
+      let isGiven = try store.writeBulletins(of: KeyID(filledWith: 9), into: &list)
+      #expect(!isGiven)
+    }
+    let wrong = UserCode(user: ann, code: BoundedText("000000"))
+    let rejected = try machine.round(courier, "configure", otp: wrong, number: 1)
+    #expect(rejected.status == .otpRejected && rejected.notice?.bulletinState == nil)
+    let accepted = try machine.round(courier, "configure", otp: password(0), number: 2)
+    #expect(accepted.status == .accepted && accepted.notice?.bulletinState != nil)
   }
 
   @Test func `at the line, mail comes between rounds, and another peer may send none`() throws {

@@ -42,6 +42,25 @@ import HoldfastFirmware
     #expect(try machine.status(counted(32)) == .busy)
   }
 
+  @Test func `the uses and the nonces of one token are counted apart`() throws {
+    let prover = try counted(1)
+    for (nonce, status) in [
+      (1, .accepted), (1, .deviceMismatch), (2, .accepted), (1, .deviceMismatch), (3, .usesExhausted),
+      (2, .deviceMismatch),
+    ] as [(UInt8, Status)] {
+      #expect(try machine.compatibility(prover, nonce: nonce) == status, "\(nonce)")
+    }
+    #expect(firmware.contents() == (try machine.withStore { try $0.contents() }))
+  }
+
+  @Test func `a token of generation 0 counts until its issuer's key has a floor`() throws {
+    func zeroth(_ issuer: Int) throws -> TestProver { try firmware.prover(from: issuer) { $0.generation = 0 } }
+    #expect(try machine.status(zeroth(0)) == .accepted)
+    #expect(try machine.status(firmware.prover()) == .accepted)
+    #expect(try machine.status(zeroth(0)) == .tokenRevoked)
+    #expect(try machine.status(zeroth(1)) == .accepted)
+  }
+
   @Test func `what has expired by the clock floor makes room, and not a second before`() throws {
     for id: UInt8 in 0..<64 {
       #expect(try machine.status(counted(id, expires: testTime + 100 + UInt64(id))) == .accepted)
@@ -121,6 +140,17 @@ import HoldfastFirmware
     }
   }
 
+  @Test func `the outcome of a number below the highest is not taken for that of the highest`() throws {
+    machine.actuator.fails = true
+    #expect(try ask(1, 9).status == .internal)
+    machine.actuator.fails = false
+    #expect(try ask(1, 8).status == .accepted)
+    for other in [machine, try TestMachine(firmware.open(), of: firmware)] {
+      let again = try ask(1, 9, on: other)
+      #expect(again.status == .internal && again.notice?.highestRequestNumber == 9)
+    }
+  }
+
   @Test func `after a start every record counts as new`() throws {
     try fillNumbers()
     firmware.clock.advance(milliseconds: 3_600_000)
@@ -164,8 +194,13 @@ import HoldfastFirmware
   @Test func `eight tokens are remembered, the oldest goes first`() throws {
     let provers = try (0..<9 as Range<UInt8>).map { id in try firmware.prover { $0.tokenID = TokenID(filledWith: id) } }
     for prover in provers { #expect(try machine.status(prover) == .accepted) }
+    // One that comes whole again takes no other's place.
+    for _ in 0..<8 { #expect(try machine.status(provers[8]) == .accepted) }
     #expect(try machine.status(provers[0], flaws: .asReference) == .tokenUnknown)
     for prover in provers[1...] { #expect(try machine.status(prover, flaws: .asReference) == .accepted) }
+    let narrow = try firmware.prover { ($0.tokenID, $0.commands) = (TokenID(filledWith: 0x70), ["status"]) }
+    #expect(try machine.status(narrow, "status") == .accepted)
+    #expect(try machine.status(narrow, "unlock", flaws: .asReference) == .commandRefused)
     let other = try TestMachine(firmware.open(), of: firmware)
     #expect(try other.status(provers[8], flaws: .asReference) == .tokenUnknown)
   }

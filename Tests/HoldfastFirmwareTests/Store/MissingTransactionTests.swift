@@ -1,3 +1,4 @@
+import HoldfastCore
 import TestSupport
 import Testing
 
@@ -20,6 +21,24 @@ import HoldfastFirmware
       for offset in end - 4..<end { firmware.flash[offset] = 0xff }
       #expect((firmware.contents() == nil) == (number < 4), "transaction \(number)")
     }
+  }
+
+  @Test(arguments: [
+    // A state with an element too many, an unknown kind, an outcome whose status is in the padding, places beyond the last, an
+    // outcome that no request has, and secrets of users and codes that are not there.
+    "8601000000000000", "821100", "830d00", "830d184000", "830d0001",
+    "880c50" + String(repeating: "00", count: 16) + "1840f60000480000000000000000"
+      + "50" + String(repeating: "00", count: 16),
+    "8408010141aa", "820901", "820b01", "82f400",
+  ])
+  func `an item that no device writes is damage`(text: String) throws {
+    let firmware = try TestFirmware()
+    var store = try firmware.open()
+    let item = hex(text)
+    var fault: DeviceFault?
+    do throws(DeviceFault) { try store.append(item.span) } catch { fault = error }
+    #expect(fault == .store)
+    #expect(firmware.contents() == nil)
   }
 
   @Test func `a complete slot that holds nothing is damage`() throws {

@@ -12,6 +12,8 @@ struct StoreContents: Equatable {
   var bootCount: UInt64
   var nextUserID: UInt64
   var audit: AuditChain
+  /// The number of the last audit entry that the log's home has acknowledged.
+  var acknowledged: UInt64
   /// Each as it stands in the journal: generations with numbers of bulletins, the list of revoked tokens, uses, nonces and request
   /// numbers that still count, users, secrets, codes.
   var items: Set<[UInt8]>
@@ -43,7 +45,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     return StoreContents(
       clockFloor: state.clockFloor, bootCount: state.bootCount, nextUserID: state.nextUserID, audit: audit,
-      items: items, outcomes: outcomes
+      acknowledged: acknowledged, items: items, outcomes: outcomes
     )
   }
 

@@ -25,7 +25,7 @@ final class TestMachine<Store: DeviceStore & ~Copyable> {
     session = Session(
       deviceID: firmware.deviceID, keyID: try keyID(of: firmware.point, using: &cryptography),
       cryptography: cryptography, key: try P256PrivateKey(scalar: TestFirmware.scalar()), store: store,
-      policy: firmware.policy(), random: TestRandom(state: bootCount), clock: firmware.clock,
+      policy: try firmware.rules(), random: TestRandom(state: bootCount), clock: firmware.clock,
       challenges: ChallengeSource(
         seed: try ChallengeSource.seed(from: TestFirmware.scalar(), using: &cryptography), bootCount: bootCount,
         connection: 1))
@@ -73,15 +73,47 @@ extension TestMachine where Store: ~Copyable {
 
   /// The result of delivering a bulletin after a round that a prover is accepted in; nil if the answer is none to mail.
   func deliver(_ bulletin: [UInt8], by prover: TestProver) throws -> BulletinResult? {
-    guard try status(prover, "status") == .accepted else { return nil }
-    _ = try challenge()
-    return deliverAgain(bulletin)
+    try afterRound(of: prover) { deliverAgain(bulletin) }
   }
 
   /// The result of another delivery on the same challenge.
   func deliverAgain(_ bulletin: [UInt8]) -> BulletinResult? {
+    result(of: .bulletin, bulletin)
+  }
+
+  /// The sealed page that begins with an entry, or nil, after a round that a prover is accepted in; the outer nil if the answer is none
+  /// to mail.
+  func page(from: UInt64 = 0, by prover: TestProver) throws -> [UInt8]?? {
+    try afterRound(of: prover) { pageAgain(from: from) }
+  }
+
+  /// Another page on the same challenge.
+  func pageAgain(from: UInt64 = 0) -> [UInt8]?? {
     var message: [UInt8] = []
-    MailMessage.encode(.bulletin, bulletin.span, into: &message)
+    MailMessage.encode(.page(from: from), into: &message)
+    return answerMail(message).flatMap { (try? PageAnswer($0.span)).map(\.sealed) }
+  }
+
+  /// The result of handing over a receipt after a round that a prover is accepted in; nil if the answer is none to mail.
+  func acknowledge(_ receipt: [UInt8], by prover: TestProver) throws -> BulletinResult? {
+    try afterRound(of: prover) { acknowledgeAgain(receipt) }
+  }
+
+  /// The result of another receipt on the same challenge.
+  func acknowledgeAgain(_ receipt: [UInt8]) -> BulletinResult? {
+    result(of: .receipt, receipt)
+  }
+
+  /// The result of `body`, on the challenge after a round; nil if the prover is not accepted in it.
+  private func afterRound<Result>(of prover: TestProver, _ body: () -> Result?) throws -> Result? {
+    guard try status(prover, "status") == .accepted else { return nil }
+    _ = try challenge()
+    return body()
+  }
+
+  private func result(of kind: MailMessage.Kind, _ contents: [UInt8]) -> BulletinResult? {
+    var message: [UInt8] = []
+    MailMessage.encode(kind, contents.span, into: &message)
     return answerMail(message).flatMap { try? BulletinAnswer($0.span).result }
   }
 

@@ -86,6 +86,17 @@ import HoldfastIssuer
     #expect(code != first.responseCode)
   }
 
+  // Computed in Python with the account secret of 32 zero bytes, only from the formulas.
+  @Test func `the name of the example's host and its response codes are those that were computed elsewhere`() throws {
+    var parties = parties
+    for (properties, code) in [([], "5HMOIC5CI2"), (["container"], "GW24CR3JBX")] as [([BoundedText<32>], String)] {
+      parties.properties = properties
+      let claims = try claims(parties.appraise(), parties)
+      #expect(hex(claims.deviceID.bytes) == "2fbb72647b092c907af805ffb6a4d68f")
+      #expect(claims.responseCode.description == code)
+    }
+  }
+
   @Test(arguments: [UInt64(300), 0]) func `a baseline of up to five minutes before or after now is fresh`(
     distance: UInt64
   ) throws {

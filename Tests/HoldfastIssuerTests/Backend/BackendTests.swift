@@ -81,6 +81,24 @@ import HoldfastIssuer
           + "3a000124fe83010203" + "3a000124ff" + hex([0x63] + Array("ada".utf8))))
   }
 
+  @Test func `what the policy says of tokens is in each of them, unless an option says otherwise`() throws {
+    var parties = parties
+    parties.policy.commands = ["lock", "unlock"]
+    parties.policy.maximumUses = 9
+    parties.policy.tokenSeconds = 60
+    var options = IssuanceOptions()
+    options.claims = [.maximumUses: .number(5)]
+    for (options, uses) in [(IssuanceOptions(), 9), (options, 5)] as [(IssuanceOptions, UInt64)] {
+      guard case .issued(let issued) = try issue(parties: parties, options: options) else {
+        Issue.record("refused")
+        continue
+      }
+      #expect(issued.claims[.commands] == .texts(["lock", "unlock"]))
+      #expect(issued.claims[.maximumUses] == .number(uses))
+      #expect(issued.claims[.expires] == .number(parties.now + 60))
+    }
+  }
+
   @Test func `the times of an attestation token are kept to, with thirty seconds of grace`() throws {
     let token = try parties.attestation()
     #expect(try issue(token, at: parties.now - 31) == .refused(.notYetValid))

@@ -29,6 +29,8 @@ import HoldfastIssuer
     #expect(opened.claims.contains(parties.example.text("measurement.im")))
     let again = try submitted.appraised(as: approval(), now: parties.now)
     #expect(again.baseline == app.baseline)
+    // Computed in Python: SHA-256 of "holdfast/1 issued baseline", a zero byte and IM.
+    #expect(hex(app.baseline.bytes) == "5098f6909d1d66b8f3db7abac21ac0b6c6b3c6d4cd82131efd2a503ee63d395e")
   }
 
   @Test func `a store that knows no tree digests approves none`() throws {

@@ -55,7 +55,7 @@ import HoldfastIssuer
     }
   }
 
-  @Test(arguments: ["zip", "crit", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256"])
+  @Test(arguments: ["zip", "crit", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "b64"])
   func `a header parameter that is never honoured is refused`(name: String) throws {
     let token = try PeerToken.encrypted()[0]
     for value in [JSONValue.string("DEF"), .array([]), .null] {

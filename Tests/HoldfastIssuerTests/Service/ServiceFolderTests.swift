@@ -134,6 +134,10 @@ import HoldfastIssuer
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.backend() }
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.issuerKey() }
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.policy() }
+    #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.sign(document: .object([]), type: "a") }
+    #expect(throws: ServiceFolderFault.halfMade) {
+      try folder.changing { () throws(ServiceFolderFault) in Issue.record("a half-made service was changed") }
+    }
     let again = try create()
     #expect(try again.issuerKey() != issuer)
     guard case .issued = try enroll(again) else {
@@ -192,6 +196,26 @@ import HoldfastIssuer
     #expect(try second.knows(device.deviceID))
     #expect(try !second.knows(DeviceID()))
     #expect(try second.register(other, label: nil, now: 9) == .added(generation: nil))
+  }
+
+  @Test func `a key file has at most 16,384 bytes`() throws {
+    let folder = try create()
+    for (count, isRead) in [(16_384, true), (16_385, false)] {
+      let secret = [UInt8](repeating: 7, count: count)
+      try Files.writeFileAtomically(secret, at: folder.path(of: .account), overwrite: true)
+      let fault = ServiceFolderFault.file(FileError(.tooLarge, at: folder.path(of: .account)))
+      do throws(ServiceFolderFault) {
+        _ = try folder.attestationService()
+        #expect(isRead)
+      } catch { #expect(!isRead && error == fault) }
+    }
+  }
+
+  @Test func `the records say whose they are, so that no other database is taken for one`() throws {
+    let folder = try create()
+    for (file, name) in [(ServiceFile.attestationLedger, "HFas"), (.issuerLedger, "HFbe")] {
+      #expect(try readFile(folder.path(of: file))[68..<72].elementsEqual(name.utf8))
+    }
   }
 
   @Test func `two folders have different keys`() throws {

@@ -48,6 +48,12 @@ import HoldfastIssuer
     policy.commands = []
     policy.maximumUses = 3
     policy.measurementPolicy = []
+    policy.scopedSettings = [
+      ScopedSettings(app: "an app", version: .zero, device: nil, settings: AppSettings(.text, [0x61])!)!
+    ]
+    policy.givesDecoys = true
+    policy.features.secureStrings = true
+    policy.features.messageSigning = true
     #expect(try ServicePolicy(json: policy.json.compact()) == policy)
   }
 
@@ -88,6 +94,27 @@ import HoldfastIssuer
     #expect(policy.devices == .listed)
     #expect(policy.subject == nil)
     #expect(policy.measurementPolicy == .knownCode)
+    #expect(
+      policy.json.members?.map(\.0) == [
+        "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "attestation_seconds",
+        "token_seconds",
+      ])
+  }
+
+  @Test func `each number has its least and greatest value, and a list its greatest length`() throws {
+    func policy(_ name: String, _ value: UInt64) throws -> ServicePolicy {
+      try read("{\(least),\"\(name)\":\(value)}")
+    }
+    for value: UInt64 in [1, 3600] { #expect(try policy("attestation_seconds", value).attestationSeconds == value) }
+    for value: UInt64 in [1, 316_224_000] { #expect(try policy("token_seconds", value).tokenSeconds == value) }
+    #expect(wrongMember("{\(least),\"attestation_seconds\":0}") == "attestation_seconds")
+    #expect(wrongMember("{\(least),\"token_seconds\":316224001}") == "token_seconds")
+    for value in [1, maximumInteger] { #expect(try policy("maximum_uses", value).maximumUses == value) }
+    let commands = Array(repeating: "\"a\"", count: 16).joined(separator: ",")
+    #expect(try read("{\(least),\"commands\":[\(commands)]}").commands?.count == 16)
+    let maker = "\"" + SubjectPublicKeyInfo.base64(of: try P256PrivateKey().publicPoint) + "\""
+    let makers = Array(repeating: maker, count: 16).joined(separator: ",")
+    #expect(try read("{\(least),\"device_makers\":[\(makers)]}").deviceMakers.count == 16)
   }
 
   @Test func `an unknown member is refused by name`() {

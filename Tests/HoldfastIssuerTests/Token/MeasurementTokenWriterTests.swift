@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
 import TestSupport
@@ -32,6 +33,12 @@ import HoldfastIssuer
     let key = try encrypter.contentKey(ephemeral: &ephemeral, using: &cryptography)
     let bytes = key.withBytes { $0.array }
     #expect(hex(bytes) == example.text("cose.content_key"))
+  }
+
+  // Computed in Python, only from RFC 5869 and the formula.
+  @Test func `the key that the issuer shares with the example's device is the one that was computed elsewhere`() throws
+  {
+    #expect(try hex(example.macKey()) == "d637954ddcedf7e02706b37c084f89ae76e44021628481e938e2baa370ad748e")
   }
 
   @Test func `around the example's signature the whole token is the example's, byte for byte`() throws {
@@ -71,6 +78,19 @@ import HoldfastIssuer
     let shared = example.bytes("keys.ecdh_shared_secret")
     let key = try JWEParties().deriveKey(from: shared.span, algorithm: "A256GCM", byteCount: 32)
     #expect(hex(key.bytes.array) == example.text("jose.content_key"))
+  }
+
+  @Test(arguments: [(MeasurementTokenFormat.jose, "ECDH-ES"), (.joseKeyWrap, "ECDH-ES+A256KW")])
+  func `a token in JOSE names the key management of its format`(
+    format: MeasurementTokenFormat, algorithm: String
+  ) throws {
+    let first = Array(try write(format, random: nil).prefix { $0 != UInt8(ascii: ".") })
+    let header = try decodeBase64URL(first.span)
+    let parameters = try JSONValue(parsing: header.bytes, byteLimit: 1024)
+    #expect(parameters["alg"]?.text == algorithm)
+    #expect(parameters["enc"]?.text == "A256GCM" && parameters["cty"]?.text == "JWT")
+    let keyID: KeyID = example.fixed("keys.device_kid")
+    #expect(parameters["kid"]?.text == base64URLText(keyID))
   }
 
   @Test(arguments: [MeasurementTokenFormat.cose, .macCOSE, .unsignedCOSE, .jose, .joseKeyWrap])

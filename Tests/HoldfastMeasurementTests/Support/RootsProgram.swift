@@ -9,7 +9,7 @@ import Testing
 struct RootsPrograms: SuiteTrait, TestScoping {
   /// The programs that only one test uses, and the one that others share.
   private static let made = Mutex<(fresh: [RootsProgram], shared: RootsProgram?, all: [RootsProgram])>(([], nil, []))
-  private static let freshCount = 11
+  private static let freshCount = 13
 
   /// Returns the program of the tests that change processes only.
   static func shared() throws -> RootsProgram {
@@ -17,10 +17,13 @@ struct RootsPrograms: SuiteTrait, TestScoping {
     return try #require(made.withLock { $0.shared })
   }
 
-  /// Returns a program whose files a test may change.
+  /// Returns a program whose files a test may change. If more are needed than are made at once, the test waits for it to become old.
   static func fresh() throws -> RootsProgram {
     try make()
-    return try made.withLock { $0.fresh.popLast() } ?? RootsProgram()
+    if let program = made.withLock({ $0.fresh.popLast() }) { return program }
+    let program = try RootsProgram()
+    made.withLock { $0.all.append(program) }
+    return program
   }
 
   private static func make() throws {
@@ -102,7 +105,22 @@ final class RootsProgram: Sendable {
     return plain
   }
 
-  func remove() { try? FileManager.default.removeItem(atPath: path) }
+  /// Unmounts whatever is mounted in the folder, and removes it. A test that leaves something behind fails.
+  func remove() {
+    do {
+      for point in try mountPoints() where unsafe umount2(point, Int32(MNT_DETACH)) != 0 {
+        Issue.record("\(point) cannot be unmounted: \(unsafe String(cString: strerror(errno)))")
+      }
+      if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
+    } catch { Issue.record("\(path) cannot be removed: \(error)") }
+  }
+
+  /// The mount points in the folder, the innermost first. Mounts of a probe's own end with it. Source: proc_pid_mountinfo(5).
+  private func mountPoints() throws -> [String] {
+    let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/mountinfo"))
+    let lines = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self).split(separator: "\n")
+    return lines.map { String($0.split(separator: " ")[4]) }.filter { $0.hasPrefix(path + "/") }.reversed()
+  }
 
   /// Starts the probe as the user; `before` comes before that on the command line.
   func start(before: [String] = [], as user: [String] = asUser, configuration: String? = nil) throws -> LongLivedProbe {

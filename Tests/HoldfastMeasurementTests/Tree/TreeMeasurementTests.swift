@@ -129,6 +129,7 @@ import HoldfastMeasurement
   @Test(.enabled(if: RootsProgram.isPossible))
   func `code is known in the form in which it was hashed`() throws {
     let program = try RootsProgram()
+    defer { program.remove() }
     let trees = program.path + "/data/trees"
     let (status, output) = try Programs.run(
       "/usr/bin/env", RootsProgram.asUser + [program.probe, "baseline", trees],

@@ -1,3 +1,5 @@
+import Foundation
+import TestSupport
 import Testing
 
 import HoldfastTransport
@@ -39,6 +41,36 @@ struct ManagementSocketTests {
     #expect(throws: BluetoothError.timedOut) {
       try kernel.management.execute(ManagementCommand(.startDiscovery, adapter: 1), timeoutMilliseconds: 1)
     }
+  }
+
+  /// The result of Read Controller Information, without address, settings and name.
+  private static let information = [UInt8](repeating: 0, count: 280)
+
+  @Test func `adapters are listed by number, each with the block of its radio`() throws {
+    let kernel = try ManagementStandIn()
+    let radios = try TemporaryFolder()
+    for (adapter, hard, soft) in [(0, "0", "0"), (1, "0", "1"), (2, "1", "1")] {
+      let folder = "hci\(adapter)/rfkill\(adapter)"
+      try FileManager.default.createDirectory(atPath: radios.file(folder), withIntermediateDirectories: true)
+      try radios.makeFile("\(folder)/hard", Array("\(hard)\n".utf8))
+      try radios.makeFile("\(folder)/soft", Array("\(soft)\n".utf8))
+    }
+    kernel.send(0x0001, adapter: 0xffff, [0x03, 0x00, 0x00, 5, 0, 3, 0, 2, 0, 1, 0, 0, 0, 4, 0])
+    for adapter: UInt16 in 0..<5 {
+      // The last but one was unplugged.
+      let answer: [UInt8] = adapter == 3 ? [0x04, 0x00, 0x11] : [0x04, 0x00, 0x00] + Self.information
+      kernel.send(adapter == 3 ? 0x0002 : 0x0001, adapter: adapter, answer)
+    }
+    let adapters = try Adapter.all(kernel.management, radios: radios.path)
+    #expect(adapters.map(\.number) == [0, 1, 2, 4])
+    #expect(adapters.map(\.block) == [nil, .soft, .hard, nil])
+  }
+
+  @Test(arguments: [[5], [2, 0, 1, 0], [1, 0, 0, 0, 0, 0]] as [[UInt8]])
+  func `a list of adapters whose length does not fit is malformed`(list: [UInt8]) throws {
+    let kernel = try ManagementStandIn()
+    kernel.send(0x0001, adapter: 0xffff, [0x03, 0x00, 0x00] + list)
+    #expect(throws: BluetoothError.malformed) { try Adapter.all(kernel.management, radios: "/nowhere") }
   }
 
   @Test func `a search asks for names, begins anew when the kernel ends it, and is stopped`() throws {

@@ -104,7 +104,7 @@ def from_cbor(data, is_sealed=False):
         if label in fields:
             claims[name] = _entries(fields[label], most, read, order)
     require(is_sealed or "users" not in claims, "UsersUnsealed")
-    return claims
+    return dict(sorted(claims.items(), key=lambda claim: LABELS[claim[0]]))
 
 
 def _entries(value, most, read, order):

@@ -115,13 +115,14 @@ def _header(part, required, optional):
 def open_token(token, device, issuers, device_id):
     """The claims of a valid token and the point of its verifying key, or a refusal. Time is not looked at."""
     require(len(token) <= LARGEST_TOKEN, "TooLarge")
-    payload, signer = _verified_payload(_decrypt(token, device), issuers)
+    payload, signer = _verified_payload(decrypt(token, device), issuers)
     claims = claim_rules.from_json(payload)
     require(claims["audience"] == device_id, "WrongAudience")
     return claims, signer
 
 
-def _decrypt(token, device):
+def decrypt(token, device):
+    """The plaintext of a JWE to the device, or a refusal."""
     encoded_header, encrypted_key, iv, ciphertext, tag = split_parts(token, 5)
     header = _header(encoded_header, ENCRYPTED_MEMBERS, OPTIONAL_MEMBERS)
     require(header["alg"] in (DIRECT, WRAPPED) and header["enc"] == "A256GCM", "WrongAlgorithm")

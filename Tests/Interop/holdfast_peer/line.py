@@ -3,7 +3,7 @@
 import re
 import time
 
-from . import bulletins, session, transport
+from . import bulletins, pages, session, transport
 
 EMPTY_FRAME = b"\x00\x00"
 MALFORMED = session.message_3(session.STATUS["malformed"], None)
@@ -60,7 +60,7 @@ class LineConnection(transport.StreamConnection):
     def receive(self, timeout=None):
         message = super().receive(timeout)
         # Answers to mail are not repeated, but may be the same.
-        while message == self.last and message[1] != bulletins.RESULT:
+        while message == self.last and message[1] not in (bulletins.RESULT, pages.PAGE):
             message = super().receive(timeout)
         self.last = message
         self.heard(message, False)

@@ -163,7 +163,8 @@ def _is_uint(value):
 
 def _check_ids(ids):
     require(isinstance(ids, list) and all(isinstance(i, str) for i in ids), "WrongType")
-    require(all(i.isascii() and i for i in ids), "ComponentId")
+    require(all(0x21 <= ord(c) <= 0x7E for i in ids for c in i), "ComponentId")
+    require(all(1 <= len(i) <= 32 for i in ids), "ComponentId")
     encoded = [i.encode() for i in ids]
     require(len(set(encoded)) == len(encoded), "DuplicateId")
     require(encoded == sorted(encoded), "UnsortedIds")

@@ -50,9 +50,14 @@ def key(shared, salt, device_id, kid):
 
 def open_page(sealed, agreement, device, kid):
     """The page of a device, by the home's key for agreement."""
+    return parse_text(open_text(sealed, agreement, device, kid))
+
+
+def open_text(sealed, agreement, device, kid):
+    """The text of a page, whatever it is."""
     require(is_length(len(sealed)), "WrongSize")
     secret = key(agreement.exchange(device.point), sealed[:SALT], device.device_id, kid)
-    return parse_text(gcm_open(secret, bytes(12), sealed[SALT:], b""))
+    return gcm_open(secret, bytes(12), sealed[SALT:], b"")
 
 
 def seal_text(text, shared, device_id, kid, random):
@@ -70,7 +75,7 @@ def padded(body):
 def parse_text(text):
     """cut, after, head, entries, count and last."""
     body, *padding = cbor.decode_sequence(text)
-    require(not any(padding), "Padding")
+    require(all(type(item) is int and item == 0 for item in padding), "Padding")
     require(len(text) == -(-len(cbor.encode(body)) // UNIT) * UNIT, "Padding")
     cut, after, head, entries, count, last = require_list(body, 6)
     for number in (cut, after, count):
@@ -100,8 +105,11 @@ def follow(page):
 def receipt(device_id, count, head, issuer, **changes):
     """A receipt; `changes` are those of `cose.sign`."""
     payload = cbor.encode({1: device_id, 2: count, 3: head})
-    protected = cbor.encode({1: -7, 4: issuer.kid, 16: "holdfast-receipt"})
-    return cose.sign(payload, issuer, **{"protected": protected, **changes})
+    return cose.sign(payload, issuer, **{"protected": receipt_protected(issuer.kid), **changes})
+
+
+def receipt_protected(kid):
+    return cbor.encode({1: -7, 4: kid, 16: "holdfast-receipt"})
 
 
 def open_receipt(data, device_id, home):

@@ -26,3 +26,29 @@ def require_list(value, count):
     require(isinstance(value, list), "WrongType")
     require(len(value) == count, "WrongCount")
     return value
+
+
+def require_range(value, least, most):
+    """The value, which must be an integer from `least` to `most`."""
+    require_uint(value)
+    require(least <= value <= most, "OutOfRange")
+    return value
+
+
+def require_bytes(value, *sizes):
+    """The value, which must be a byte string of one of these lengths."""
+    require(isinstance(value, bytes), "WrongType")
+    require(len(value) in sizes, "WrongSize")
+    return value
+
+
+def require_text(value, most):
+    """The value, which must be a text of at most `most` bytes."""
+    require(isinstance(value, str), "WrongType")
+    require(len(value.encode()) <= most, "TextTooLong")
+    return value
+
+
+def unless_null(value, check):
+    """What `check` gives for the value; None if that is null."""
+    return None if value is None else check(value)

@@ -3,7 +3,7 @@
 from . import cbor
 from .measurement import proof
 from .primitives import gcm_open, gcm_seal, hkdf_sha256, sha256
-from .refusal import require
+from .refusal import require, require_text
 
 LARGEST_MESSAGE, LARGEST_TOKEN = 4096, 3072
 REFERENCE, COSE, JOSE = range(3)
@@ -35,8 +35,9 @@ NAMES = {number: name for name, number in STATUS.items()}
 AUTHENTICATED, SLOWED_BY, BY_RULES = ({STATUS[row[0]] for row in TABLE if row[column]} for column in (1, 2, 3))
 
 
-def _uint(value):
+def _uint(value, most=None):
     require(isinstance(value, int) and not isinstance(value, bool) and value >= 0, "WrongType")
+    require(most is None or value <= most, "UnknownValue")
     return value
 
 
@@ -44,12 +45,6 @@ def _bytes(value, size=None, most=None):
     require(isinstance(value, bytes), "WrongType")
     require(size is None or len(value) == size, "WrongSize")
     require(most is None or len(value) <= most, "TooLarge")
-    return value
-
-
-def _text(value, most):
-    require(isinstance(value, str), "WrongType")
-    require(len(value.encode()) <= most, "TextTooLong")
     return value
 
 
@@ -80,7 +75,7 @@ def parse_message_1(data):
         "deviceId": _bytes(device_id, 16),
         "challenge": _bytes(challenge, 16),
         "kid": _bytes(kid, 8),
-        "required": _uint(required),
+        "required": _uint(required, INTEGRITY | DEVICE | OTP | SEAL),
         "clock": None if clock is None else _uint(clock),
     }
 
@@ -127,7 +122,13 @@ def parse_compatibility(data):
     require(_uint(encoding) in (REFERENCE, COSE, JOSE), "WrongEncoding")
     _bytes(token, 16) if encoding == REFERENCE else _bytes(token, most=LARGEST_TOKEN)
     proofs = [None if value is None else _bytes(value, 32) for value in (imp, dmp)]
-    return {"nonce": nonce, "encoding": encoding, "token": token, "proofs": proofs, "command": _text(command, 32)}
+    return {
+        "nonce": nonce,
+        "encoding": encoding,
+        "token": token,
+        "proofs": proofs,
+        "command": require_text(command, 32),
+    }
 
 
 def request(command, parameters=None, otp=None, seal=None, number=None):
@@ -146,15 +147,15 @@ def parse_request(data):
     require(isinstance(fields, dict), "WrongType")
     require(not fields.keys() - {1, 2, 3, 4, 5}, "UnknownKey")
     require(1 in fields, "MissingKey")
-    result = {"command": _text(fields[1], 32)}
+    result = {"command": require_text(fields[1], 32)}
     if 2 in fields:
         require(isinstance(fields[2], list), "WrongType")
         require(len(fields[2]) <= 8, "WrongCount")
-        result["parameters"] = [_text(p, 64) for p in fields[2]]
+        result["parameters"] = [require_text(p, 64) for p in fields[2]]
     for key, name in ((3, "otp"), (4, "seal")):
         if key in fields:
             user, code = _array(fields[key], 2)
-            result[name] = [_text(user, 32), _text(code, 16)]
+            result[name] = [require_text(user, 32), require_text(code, 16)]
     if 5 in fields:
         result["number"] = _uint(fields[5])
     return result
@@ -181,7 +182,7 @@ def message_3(status, sealed):
 
 def parse_message_3(data):
     _, status, sealed = _message(data, 3, 3)
-    return {"status": _uint(status), "sealed": None if sealed is None else _bytes(sealed)}
+    return {"status": _uint(status, len(TABLE) - 1), "sealed": None if sealed is None else _bytes(sealed)}
 
 
 def result(data=b"", clock=None, floor=None, retry_after=None, missing=None, highest=None, later=None):

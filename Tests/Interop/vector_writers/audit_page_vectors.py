@@ -184,6 +184,7 @@ def _bad_texts(text, body, changed, page):
     data = encode(items)
     text("not padded to 256 bytes, but to more", "Padding", data + bytes(-len(data) % 256 + 256))
     text("padding that is not zero", "Padding", data + bytes(-len(data) % 256 - 1) + b"\x01")
+    text("null in the padding", "Padding", data + bytes(-len(data) % 256 - 1) + b"\xf6")
     text("only zeros", "WrongType", bytes(256))
     text("padding before the text", "Padding", bytes(-len(data) % 256) + data)
     body("an element too few", "WrongCount", items[:-1])

@@ -2,34 +2,42 @@
 
 import itertools
 
-from holdfast_peer import flash, session
+from holdfast_peer import flash, provision, session
 from holdfast_peer.audit import START
 from holdfast_peer.cbor import Encoded, encode
 
+from . import firmware_home_vectors
+from . import firmware_image_cases as cases
+from .firmware_image_cases import (
+    ALICE,
+    BOB,
+    CHECKS,
+    CODE,
+    CODES,
+    COMMANDS,
+    FIRST,
+    FLOOR,
+    KID,
+    LIMITS,
+    LOG,
+    NONCE,
+    NOW,
+    OUTCOME,
+    OWNER,
+    POLICY,
+    REQUEST,
+    STATE,
+    TOKEN,
+    TOTP,
+    UNLOCK,
+    USES,
+    entry,
+    log,
+    owner,
+)
 from .notes import NOTES
 from .token_cases import DEVICE, DEVICE_ID, ISSUER, LARGEST, MAC_KEY, OTHER_DEVICE, STRANGER
-from .vector_file import VectorFile, pin, plain
-
-NOW = 1790000100
-KID = ISSUER.kid
-TOKEN = pin("image/token", 16)
-LIMITS = [0, [0, 0, 0], None]
-CODES = [10, 60, 16]
-COMMANDS = [["unlock", 3, LIMITS, 1], ["open-safe", 15, [3, [1, 2, 3], 86400], 0]]
-POLICY = [0, 0, 86400, LIMITS, CODES, COMMANDS]
-OWNER = [DEVICE_ID, DEVICE.scalar, DEVICE.point, [[KID, ISSUER.point]], POLICY]
-
-HOTP, TOTP, OCRA = [1, 1, 6], [2, 1, 6, 30], [3, "OCRA-1:HOTP-SHA256-8:QH64-T1M"]
-STATE = [1, NOW, 3, 1, 1]
-ALICE = [7, 1, "alice", 0, 0, 0, 0, NOW, None, [TOTP, 59666670, None], [OCRA, 29833335, None]]
-BOB = [7, 2, "bob", 3, 4, NOW + 60, -30, NOW, [pin("image/challenge", 8), NOW + 300], [HOTP, 7, 9], None]
-CODE = [10, 1, 1, pin("image/code", 32), "carol", NOW + 600, TOTP, None]
-UNLOCK = [10, 2, 2, pin("image/unlock", 32), "bob", NOW + 600, None, None]
-USES = [5, KID, TOKEN, NOW + 3600, 2]
-NONCE = [6, None, TOKEN, NOW + 3600, pin("image/nonce", 16)]
-REQUEST = [12, TOKEN, 63, KID, NOW + 3600, 9, bytes(7) + b"\5", pin("image/digest", 16)]
-OUTCOME = [13, 63, session.STATUS["accepted"]]
-FLOOR = [4, KID, 2]
+from .vector_file import VectorFile, pin
 
 
 def image_file():
@@ -42,88 +50,40 @@ def image_file():
         ],
         NOTES,
     )
-    group = file.group("FirmwareImage", check)
-    for write in (_provisions, _journals, _items, _bad_provisions, _bad_slots, _bad_items):
+    group = file.group("FirmwareImage", CHECKS["FirmwareImage"])
+    for write in (_provisions, _journals, _items, _bad_provisions, _bad_slots, _bad_items, firmware_home_vectors.add):
         write(group)
     return file
 
 
-def check(*, image, **shown):
-    data = bytearray(b"\xff" * flash.SIZE)
-    for offset, part in image:
-        part = bytes.fromhex(part) if isinstance(part, str) else part
-        data[offset : offset + len(part)] = part
-    made = flash.read(bytes(data))
-    assert not shown or plain(made) == plain(shown), "another content"
-
-
-CHECKS = {"FirmwareImage": check}
-
-
-def owner(index=None, value=None, **form):
-    """The owner's pages; one element of the array may be another."""
-    fields = [value if index == place else field for place, field in enumerate(OWNER)]
-    return flash.provision(encode(fields), **form)
-
-
-def entry(number, kind, *details):
-    return [3, encode([number, NOW + number, kind, *details])]
-
-
-def log(count, start=1):
-    """Audit items with these numbers, as a device's starts make them."""
-    return [entry(number, 3, number) for number in range(start, start + count)]
-
-
-LOG = [[STATE], [entry(1, 2, DEVICE_ID)], [entry(2, 5, KID)]]
-FIRST = flash.slot(1, LOG)
-
-
-def _valid(group, comment, image, flags=("Normal",)):
-    group.valid(comment, flags, image=flash.runs(image), **flash.read(image))
-
-
-def _invalid(group, comment, flag, image):
-    group.invalid(comment, flag, image=flash.runs(image))
-
-
-def _policy(**changes):
-    names = ("unsigned", "mac", "advance", "limits", "codes", "commands")
-    return [changes.get(name, value) for name, value in zip(names, POLICY, strict=True)]
-
-
-def _many_commands(count):
-    return [[f"command-{number:02}", 3, LIMITS, 0] for number in range(count)]
-
-
-def _many_issuers(count):
-    return [[pin(f"image/issuer {number}", 8), pin(f"image/key {number}", 32)] for number in range(count)]
-
-
 def _provisions(group):
     def valid(comment, index, value, flags=("Normal",)):
-        _valid(group, comment, flash.image(owner(index, value), FIRST), flags)
+        cases.valid(group, comment, flash.image(owner(index, value), FIRST), flags)
 
-    _valid(group, "a new device", flash.image(owner(), FIRST))
-    other = flash.provision(encode([pin("image/other", 16), OTHER_DEVICE.scalar, OTHER_DEVICE.point, [], POLICY]))
-    _valid(group, "another device, which trusts nobody", flash.image(other, FIRST))
+    cases.valid(group, "a new device", flash.image(owner(), FIRST))
+    other = provision.pages(encode([pin("image/other", 16), OTHER_DEVICE.scalar, OTHER_DEVICE.point, [], POLICY]))
+    cases.valid(group, "another device, which trusts nobody", flash.image(other, FIRST))
     valid("an issuer with a MAC key", 3, [[KID, MAC_KEY]])
     valid("an issuer of each kind", 3, [[STRANGER.kid, STRANGER.point], [KID, MAC_KEY]])
-    valid("8 issuers", 3, _many_issuers(8), ("Boundary",))
-    valid("a policy that names no command", 4, _policy(commands=[]))
-    valid("a policy that takes unsigned tokens and MACs", 4, _policy(unsigned=1, mac=1))
-    valid("the least numbers", 4, _policy(advance=0, codes=[1, 1, 1], commands=[["", 0, LIMITS, 0]]), ("Boundary",))
+    valid("8 issuers", 3, cases.many_issuers(8), ("Boundary",))
+    valid("a policy that names no command", 4, cases.policy(commands=[]))
+    valid("a policy that takes unsigned tokens and MACs", 4, cases.policy(unsigned=1, mac=1))
+    valid(
+        "the least numbers", 4, cases.policy(advance=0, codes=[1, 1, 1], commands=[["", 0, LIMITS, 0]]), ("Boundary",)
+    )
     most = [LARGEST, [LARGEST] * 3, LARGEST]
-    large = _policy(advance=36500 * 86400, limits=most, codes=[100, 600, 64], commands=[["\u00fc" * 16, 15, most, 1]])
+    large = cases.policy(
+        advance=36500 * 86400, limits=most, codes=[100, 600, 64], commands=[["\u00fc" * 16, 15, most, 1]]
+    )
     valid("the greatest numbers", 4, large, ("Boundary",))
-    valid("16 commands", 4, _policy(commands=_many_commands(16)), ("Boundary",))
+    valid("16 commands", 4, cases.policy(commands=cases.many_commands(16)), ("Boundary",))
     for size in range(1, 5):
-        valid(f"a command of {size} bytes", 4, _policy(commands=[["c" * size, 3, LIMITS, 0]]))
+        valid(f"a command of {size} bytes", 4, cases.policy(commands=[["c" * size, 3, LIMITS, 0]]))
 
 
 def _journals(group):
     def valid(comment, first=b"", second=b"", flags=("Normal",)):
-        _valid(group, comment, flash.image(owner(), first, second), flags)
+        cases.valid(group, comment, flash.image(owner(), first, second), flags)
 
     old, new = LOG, [[[1, NOW + 9, 4, 1, 1]], *LOG[1:], *([item] for item in log(2, 3))]
     valid("the second slot, the first blank", second=flash.slot(1, old))
@@ -148,7 +108,7 @@ def _journals(group):
 
 def _items(group):
     def valid(comment, *items, flags=("Normal",)):
-        _valid(group, comment, flash.image(owner(), flash.slot(1, [*LOG, *([item] for item in items)])), flags)
+        cases.valid(group, comment, flash.image(owner(), flash.slot(1, [*LOG, *([item] for item in items)])), flags)
 
     secrets = [[8, 1, 1, pin("image/otp", 20)], [8, 1, 2, pin("image/seal", 32)], [8, 1, 3, pin("image/host", 32)]]
     valid("a user with every secret", ALICE, *secrets)
@@ -182,40 +142,40 @@ def _items(group):
     )
     head = pin("image/head", 32)
     base = flash.slot(4, [[STATE], [[2, 41, head]], *([item] for item in log(3, 42))])
-    _valid(group, "the audit log behind a base", flash.image(owner(), base))
+    cases.valid(group, "the audit log behind a base", flash.image(owner(), base))
 
 
 def _bad_provisions(group):
     def raw(comment, flag, pages, journal=FIRST):
-        _invalid(group, comment, flag, flash.image(pages, journal))
+        cases.invalid(group, comment, flag, flash.image(pages, journal))
 
     def invalid(comment, flag, index, value):
         raw(comment, flag, owner(index, value))
 
     def bad_policy(comment, flag, **changes):
-        invalid(f"policy: {comment}", flag, 4, _policy(**changes))
+        invalid(f"policy: {comment}", flag, 4, cases.policy(**changes))
 
     good = owner()
     raw("blank", "Unprovisioned", b"", b"")
     raw("a journal without a provision", "Unprovisioned", b"")
-    raw("another magic", "Prefix", flash.signed(b"HfFx" + good[4:-32]))
-    raw("the magic in the other order", "Prefix", flash.signed(good[3::-1] + good[4:-32]))
+    raw("another magic", "Prefix", provision.signed(b"HfFx" + good[4:-32]))
+    raw("the magic in the other order", "Prefix", provision.signed(good[3::-1] + good[4:-32]))
     for version in (0, 2, 256, 2**32 - 1):
         raw(f"version {version}", "WrongVersion", owner(version=version))
     raw("a length of 4097 bytes", "TooLarge", owner(length=4097))
     raw("a length of 2^32 - 1 bytes", "TooLarge", owner(length=2**32 - 1))
-    raw("a length of one word more", "Checksum", good[:8] + flash.word(len(good)) + good[12:])
+    raw("a length of one word more", "Checksum", good[:8] + provision.word(len(good)) + good[12:])
     for cut in (12, 60, len(good) - 33, len(good) - 1):
         raw(f"cut to {cut} bytes", "Checksum", good[:cut])
     for place in (12, 100, len(good) - 33, len(good) - 1):
         raw(f"a bit changed at {place}", "Checksum", good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
     body = encode(OWNER)
-    raw("a byte behind the array", "TrailingBytes", flash.provision(body + b"\0"))
-    raw("the array cut short", "Truncated", flash.provision(body[:-1]))
-    raw("a map", "WrongType", flash.provision(encode(dict(enumerate(OWNER)))))
-    raw("four elements", "WrongCount", flash.provision(encode(OWNER[:4])))
-    raw("six elements", "WrongCount", flash.provision(encode([*OWNER, 0])))
-    raw("of indefinite length", "IndefiniteLength", flash.provision(b"\x9f" + body[1:] + b"\xff"))
+    raw("a byte behind the array", "TrailingBytes", provision.pages(body + b"\0"))
+    raw("the array cut short", "Truncated", provision.pages(body[:-1]))
+    raw("a map", "WrongType", provision.pages(encode(dict(enumerate(OWNER)))))
+    raw("four elements", "WrongCount", provision.pages(encode(OWNER[:4])))
+    raw("six elements", "WrongCount", provision.pages(encode([*OWNER, 0])))
+    raw("of indefinite length", "IndefiniteLength", provision.pages(b"\x9f" + body[1:] + b"\xff"))
     invalid("device id of 15 bytes", "WrongSize", 0, DEVICE_ID[:15])
     invalid("device id of 17 bytes", "WrongSize", 0, DEVICE_ID + b"\0")
     invalid("device id as text", "WrongType", 0, "d" * 16)
@@ -225,7 +185,7 @@ def _bad_provisions(group):
     invalid("another public key", "KeyPair", 2, OTHER_DEVICE.point)
     invalid("public key of 33 bytes", "WrongSize", 2, b"\2" + DEVICE.point[1:33])
     invalid("issuers null", "WrongType", 3, None)
-    invalid("9 issuers", "NoRoom", 3, _many_issuers(9))
+    invalid("9 issuers", "NoRoom", 3, cases.many_issuers(9))
     invalid("an issuer twice", "DuplicateIssuer", 3, [[KID, ISSUER.point]] * 2)
     invalid("two issuers with one id", "DuplicateIssuer", 3, [[KID, ISSUER.point], [KID, MAC_KEY]])
     invalid("an issuer without a key", "WrongCount", 3, [[KID]])
@@ -247,7 +207,7 @@ def _bad_provisions(group):
     for name, place, values in (("look-ahead", 0, (0, 101)), ("tolerance", 1, (0, 601)), ("length", 2, (0, 65))):
         for value in values:
             bad_policy(f"{name} {value}", "OutOfRange", codes=[*CODES[:place], value, *CODES[place + 1 :]])
-    bad_policy("17 commands", "NoRoom", commands=_many_commands(17))
+    bad_policy("17 commands", "NoRoom", commands=cases.many_commands(17))
     bad_policy("a command twice", "DuplicateCommand", commands=[COMMANDS[0]] * 2)
     bad_policy("a command of 33 bytes", "TextTooLong", commands=[["c" * 33, 3, LIMITS, 0]])
     bad_policy("a command as bytes", "WrongType", commands=[[b"unlock", 3, LIMITS, 0]])
@@ -260,7 +220,7 @@ def _bad_provisions(group):
 
 def _bad_slots(group):
     def invalid(comment, flag, first=b"", second=b""):
-        _invalid(group, comment, flag, flash.image(owner(), first, second))
+        cases.invalid(group, comment, flag, flash.image(owner(), first, second))
 
     def changed(place, data=FIRST):
         return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
@@ -277,7 +237,7 @@ def _bad_slots(group):
         invalid(f"a bit of the {name} of the newer slot changed", "Slots", FIRST, changed(place, new))
     for name, place in (("complete", 12), ("superseded", 16)):
         for value in (1, 0xFFFFFF00, 0x80000000):
-            spoiled = FIRST[:place] + flash.word(value) + FIRST[place + 4 :]
+            spoiled = FIRST[:place] + provision.word(value) + FIRST[place + 4 :]
             invalid(f"{value:#010x} where the slot says {name}", "Slots", spoiled)
     end = len(FIRST)
     first_end = 32 + len(flash.transaction(1, encode(STATE)))
@@ -289,7 +249,7 @@ def _bad_slots(group):
     for comment, bad in (
         ("with another complement", changed(2, head)),
         ("of zeros", bytes(4)),
-        ("that reaches beyond the slot", flash.word((~0xF000 & 0xFFFF) << 16 | 0xF000)),
+        ("that reaches beyond the slot", provision.word((~0xF000 & 0xFFFF) << 16 | 0xF000)),
     ):
         invalid(f"a head {comment}", "Transaction", FIRST + bad)
     invalid("bytes behind the last transaction", "Transaction", FIRST + b"\xff" * 4 + b"\0")
@@ -305,12 +265,12 @@ def _bad_slots(group):
 def _bad_items(group):
     def raw(comment, flag, data):
         image = flash.image(owner(), FIRST + flash.transaction(1, data))
-        _invalid(group, f"item: {comment}", flag, image)
+        cases.invalid(group, f"item: {comment}", flag, image)
 
     def invalid(comment, flag, *items):
         raw(comment, flag, b"".join(map(encode, items)))
 
-    for kind in (0, 14, 255, 256):
+    for kind in (0, 17, 255, 256):
         invalid(f"kind {kind}", "UnknownKind", [kind])
     invalid("kind as text", "WrongType", ["1"])
     invalid("no kind", "WrongCount", [])

@@ -189,6 +189,9 @@ def _configurations(group):
     changed("a non-ASCII id among the app ids", "ComponentId", k4=["app.\u00efmage"])
     changed("a non-ASCII id among the device ids", "ComponentId", k5=["device.\u00fc"])
     changed("an empty id", "ComponentId", k4=["", *APP])
+    changed("an id of 33 characters", "ComponentId", k4=["a" * 33, *APP])
+    for name, character in (("a control character", "\x7f"), ("NUL", "\0"), ("a space", " ")):
+        changed(f"an id with {name}", "ComponentId", k4=[f"app.{character}", *APP])
     changed("an app id twice", "DuplicateId", k4=["app.debug", "app.debug", "app.image"])
     changed("a device id twice", "DuplicateId", k5=["device.cpu", "device.cpu"])
     changed("app ids in reverse", "UnsortedIds", k4=APP[::-1])

@@ -52,6 +52,7 @@ NOTES = {
     "WrongVersion": (_MISSING, "A version other than 1."),
     "WrongPolicy": (_MISSING, "A measurement policy with no bit, or with one that is not defined."),
     "WrongMessage": (_MISSING, "Another message number."),
+    "UnknownValue": (_MISSING, "A number to which the protocol gives no meaning."),
     "WrongEncoding": (_MISSING, "An encoding of the token that is not defined."),
     "Repetition": (_AUTH, "A request's number that was accepted before."),
     "BelowWindow": (
@@ -59,7 +60,7 @@ NOTES = {
         "A request's number so far below the highest one that a device cannot tell whether it was accepted.",
     ),
     "SessionNonce": (_MISSING, "A nonce of a session in a compatibility round: its first bit is set."),
-    "ComponentId": (_MISSING, "A component id that is empty or not ASCII."),
+    "ComponentId": (_MISSING, "A component id that has not 1 to 32 printable ASCII characters without space."),
     "DuplicateId": (_MISSING, "A component id occurs twice in a list."),
     "UnsortedIds": (_MISSING, "Component ids are not in the order of their bytes."),
     "HeaderLabels": (_MISSING, "A COSE header map that lacks a label or holds another one."),
@@ -175,6 +176,7 @@ NOTES = {
     "NoRoom": (_MISSING, "More commands, issuers, users, codes, floors or uses than a device has room for."),
     "DuplicateIssuer": (_MISSING, "An issuer that occurs twice."),
     "Dangling": (_MISSING, "An item about a user or a code that is not there."),
+    "Audiences": (_MISSING, "A list of audiences that is not that of the device and its groups."),
     "KeyPair": (_AUTH, "A public key that is not the private key's."),
     # frames
     "EmptyFrame": (_MALFORMED, "An empty frame where there is no line."),

@@ -136,6 +136,15 @@ def pairs(first, second):
 SHOWN = {
     "deviceId": hex_of(16),
     "publicKey": hex_of(65),
+    "groups": TEXTS,
+    "home": nullable(
+        {
+            "type": "array",
+            "items": [hex_of(8), BOOLEAN, nullable(hex_of(65))],
+            "minItems": 3,
+            "maxItems": 3,
+        }
+    ),
     "issuers": pairs(hex_of(8), HEX),
     "policy": HEX,
     "clockFloor": UINT,
@@ -147,6 +156,8 @@ SHOWN = {
     "entries": {"type": "array", "items": HEX},
     "auditCount": UINT,
     "auditHead": hex_of(32),
+    "acknowledged": UINT,
+    "unacknowledgedBytes": UINT,
 }
 
 # what a valid request for a seal contains

@@ -425,6 +425,7 @@ def _message_1(messages):
     messages.byte_string(items, 3, "challenge", (0, 15, 17, 32))
     messages.byte_string(items, 4, "key id", (0, 7, 9, 16))
     messages.number(items, 5, "required")
+    messages.changed(items, 5, "required 16", "UnknownValue", 16)
     messages.number(items, 6, "clock", nullable=True)
     messages.invalid(
         "device id and key id exchanged", "WrongSize", encode([1, 1, items[4], items[3], items[2], 2, None])
@@ -560,6 +561,7 @@ def _message_3(messages):
     messages.valid("sealed of 1067 bytes", encode([3, 0, pin("m3 sealed", 1067)]), ("Boundary",))
     messages.array_faults(items)
     messages.number(items, 1, "status")
+    messages.changed(items, 1, f"status {len(STATUS)}", "UnknownValue", len(STATUS))
     messages.byte_string(items, 2, "sealed", (), nullable=True)
 
 

@@ -11,12 +11,17 @@ package final class TestFirmware {
   package let policy: () -> FirmwarePolicy
   package let point: P256Point
   package let groups: [BoundedText<32>]
+  /// Whether the first issuer is the home of the audit log, and refuses commands rather than lose entries; nil if there is no home.
+  package let homeRefuses: Bool?
+  /// The home's key for agreement.
+  private var agreement: P256PrivateKey
 
   package init(
     policy: @autoclosure @escaping () -> FirmwarePolicy = .forLock(), issuerCount: Int = 1,
-    clock: TestClock = TestClock(), floor: UInt64 = testTime, groups: [BoundedText<32>] = []
+    clock: TestClock = TestClock(), floor: UInt64 = testTime, groups: [BoundedText<32>] = [], homeRefuses: Bool? = nil
   ) throws {
-    self.groups = groups
+    (self.groups, self.homeRefuses) = (groups, homeRefuses)
+    agreement = try P256PrivateKey()
     self.clock = clock
     self.policy = policy
     issuers = try (0..<issuerCount).map { _ in try TestIssuer() }
@@ -30,7 +35,38 @@ package final class TestFirmware {
   package func provision() throws -> Provision {
     Provision(
       deviceID: deviceID, scalar: Self.scalar(), publicPoint: point, issuers: try trust(), policy: policy(),
-      groups: groups)
+      groups: groups, home: try home())
+  }
+
+  /// Returns the policy, as a device has it.
+  package func rules() throws -> FirmwarePolicy {
+    var policy = policy()
+    policy.auditHome = try home()?.keyID
+    return policy
+  }
+
+  /// Returns the home of the audit log; nil if there is none.
+  package func home(announced: Bool = true) throws -> ProvisionedHome? {
+    guard let homeRefuses else { return nil }
+    return ProvisionedHome(
+      keyID: try issuers[0].keyID(), refusesWhenFull: homeRefuses,
+      agreementKey: announced ? agreement.publicPoint : nil)
+  }
+
+  /// Opens a page of the audit log, as its home does.
+  package func open(page sealed: [UInt8]) throws -> AuditPage {
+    var shared = Secret<32>()
+    try agreement.agree(with: point, into: &shared)
+    let secret = AuditPageSecret(shared, device: deviceID, home: try issuers[0].keyID())
+    var cryptography = OpenSSLCryptography()
+    return try secret.open(sealed.span, using: &cryptography)
+  }
+
+  /// Returns the home's receipt for the entries up to `chain`.
+  package func receipt(
+    _ chain: AuditChain, for device: DeviceID? = nil, by issuer: TestIssuer? = nil
+  ) throws -> [UInt8] {
+    try (issuer ?? issuers[0]).receipt(AuditReceipt.claims(device ?? deviceID, chain))
   }
 
   private func trust() throws -> IssuerTable {

@@ -147,6 +147,8 @@ extension BearSSLCryptography {
 public struct HMACStream: StreamingDigest {
   private var context = unsafe br_hmac_context()
 
+  // Each call of it would otherwise have a copy.
+  @inline(never)
   init(_ hash: UnsafePointer<br_hash_class>, key: Span<UInt8>) {
     var keyed = unsafe br_hmac_key_context()
     unsafe key.lend { start, count in unsafe br_hmac_key_init(&keyed, hash, start, count) }

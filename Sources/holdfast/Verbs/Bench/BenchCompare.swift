@@ -7,8 +7,9 @@ struct BenchCompare: Verb {
   static let configuration = CommandConfiguration(
     commandName: "compare", abstract: "Compare two results of a benchmark: what became slower.",
     discussion: """
-      Each file is what latency, rounds, measure or board printed with --json. Times are slower or faster if their ranks differ \
-      with p < 0.01 in a Mann-Whitney U test. The ratio is that of the medians, with an interval of 95 %.
+      Each file is what latency, rounds, measure, board or otp printed with --json. Times are slower or faster if their ranks \
+      differ with p < 0.01 in a Mann-Whitney U test. The ratio is that of the medians, with an interval of 95 %. The parts of \
+      rounds, and the instructions of a board, are compared if both files have them.
       """,
     examples: [
       "holdfast bench compare before.json after.json"
@@ -31,7 +32,9 @@ struct BenchCompare: Verb {
         hint: "compare two results of the same command")
     }
     if old.host != new.host { Console.warning("the results come from different hosts") }
-    let comparisons = zip(old.series, new.series).map { Comparison($0.name, $0.sample, $1.sample) }
+    let comparisons = (zip(old.series, new.series) + old.details(in: new)).map {
+      Comparison($0.name, $0.sample, $1.sample)
+    }
     if output.json {
       Console.result(
         .object([
@@ -100,7 +103,11 @@ private struct BenchFile {
   let benchmark: Benchmark
   let version: String
   let host: JSONValue
-  let series: [(name: String, sample: RankSumTest.Sample)]
+  let series: [Series]
+  /// The parts of rounds, and the instructions of a board, as far as there are any.
+  private let details: [Series]
+
+  typealias Series = (name: String, sample: RankSumTest.Sample)
 
   private static let byteLimit = 16 << 20
 
@@ -122,15 +129,27 @@ private struct BenchFile {
       host = try result.required("host").value
       let times = try result.required("microseconds")
       // A benchmark of one series has its members here.
-      var series: [(name: String, sample: RankSumTest.Sample)] = []
-      if times.member("histogram") != nil {
-        series.append(("total", try Self.sample(times)))
-      } else {
-        for (name, member) in try times.members(atMost: 64) { series.append((name, try Self.sample(member))) }
-      }
+      series =
+        if times.member("histogram") != nil { [("total", try Self.sample(times))] } else { try Self.all(in: times) }
       guard !series.isEmpty else { throw times.mistake(.form("the times of at least one series")) }
-      self.series = series
+      var details: [Series] = []
+      if let parts = result.member("parts") { details += try Self.all(in: parts) }
+      if let instructions = result.member("instructions") {
+        details += try Self.all(in: instructions).map { ("\($0.name): instructions", $0.sample) }
+      }
+      self.details = details
     } catch { throw Failure(.malformed, error.located(in: bytes).text(in: path)) }
+  }
+
+  /// The details that both files have, in the order of this one.
+  func details(in other: BenchFile) -> [(Series, Series)] {
+    details.compactMap { ours in other.details.first { $0.name == ours.name }.map { (ours, $0) } }
+  }
+
+  private static func all(in member: JSONMember) throws(JSONMistake) -> [Series] {
+    var series: [Series] = []
+    for (name, one) in try member.members(atMost: 64) { series.append((name, try sample(one))) }
+    return series
   }
 
   private static func sample(_ member: JSONMember) throws(JSONMistake) -> RankSumTest.Sample {

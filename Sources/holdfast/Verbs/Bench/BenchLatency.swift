@@ -44,7 +44,7 @@ struct BenchLatency: Verb {
 
   mutating func perform() throws(Failure) {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds must be from 1 to 1000000") }
-    guard (1...3_600_000).contains(budgetMs) else { throw Failure(.usage, "--budget-ms must be from 1 to 3600000") }
+    try DrawnBudget.check(budgetMs)
     guard device == nil || connect != nil else { throw Failure(.usage, "--device requires --connect and --state") }
     guard (connect == nil) == (state == nil) else { throw Failure(.usage, "--connect and --state require each other") }
     try picture.check()
@@ -125,7 +125,7 @@ struct BenchLatency: Verb {
       if Console.isResultTerminal { for line in series.total.bars { Console.result(line) } }
       Console.result("p99 \(milliseconds(worst)) ms, budget \(budgetMs) ms")
     }
-    try picture.write { series.chart(title: "\(rounds) whole proofs", budgetMilliseconds: budgetMs) }
+    try picture.write { series.chart(title: "\(rounds) whole proofs", budgetMilliseconds: budgetMs).svg }
     guard worst <= budget else {
       throw Failure(.denied, "the 99th percentile is over the budget of \(budgetMs) ms").afterResult()
     }

@@ -24,6 +24,7 @@ struct BenchMeasure: Verb {
   @Flag(help: "Hash code as trees, whose chunks all processors hash at once, as enroll --tree-digests demands.")
   var treeDigests = false
 
+  @OptionGroup var budget: DrawnBudget
   @OptionGroup var picture: PictureOptions
   @OptionGroup var output: OutputOptions
 
@@ -31,6 +32,7 @@ struct BenchMeasure: Verb {
 
   mutating func perform() throws(Failure) {
     guard (2...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds must be from 2 to 1000000") }
+    try budget.check()
     try picture.check()
     // The secret of a new host goes to a temporary folder, so that the user's remains unchanged.
     let playground = try Playground()
@@ -61,7 +63,8 @@ struct BenchMeasure: Verb {
     try picture.write {
       later.chart(
         title: "\(rounds - 1) measurements after the first one, which took \(milliseconds(first.total.max)) ms",
-        budgetMilliseconds: nil)
+        budgetMilliseconds: budget.budgetMs
+      ).svg
     }
   }
 

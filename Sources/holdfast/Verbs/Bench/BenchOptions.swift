@@ -21,12 +21,26 @@ struct PictureOptions: ParsableArguments {
     throw Failure(FileError(FileError.Kind(errno), at: folder))
   }
 
-  /// Writes the picture, if there is to be one.
-  func write(_ chart: () -> DistributionChart) throws(Failure) {
+  /// Writes the picture, if there is to be one. `text` returns its SVG.
+  func write(_ text: () -> String) throws(Failure) {
     guard let svg else { return }
     do throws(FileError) {
-      try Files.writeFileAtomically(Array(chart().svg.utf8).span, at: svg, mode: 0o644, overwrite: true)
+      try Files.writeFileAtomically(Array(text().utf8).span, at: svg, mode: 0o644, overwrite: true)
     } catch { throw Failure(error).afterResult() }
+  }
+}
+
+/// The option for the budget line of a picture, for benchmarks that no budget makes fail.
+struct DrawnBudget: ParsableArguments {
+  @Option(help: "The budget that the picture shows, in milliseconds.")
+  var budgetMs: Int = 100
+
+  /// Checks the range.
+  func check() throws(Failure) { try Self.check(budgetMs) }
+
+  /// Checks the range of a budget in milliseconds.
+  static func check(_ budgetMs: Int) throws(Failure) {
+    guard (1...3_600_000).contains(budgetMs) else { throw Failure(.usage, "--budget-ms must be from 1 to 3600000") }
   }
 }
 

@@ -10,6 +10,7 @@ enum Benchmark: String, CaseIterable {
   case rounds
   case measure
   case board
+  case otp
 }
 
 /// The members that the results of all benchmarks have in JSON.

@@ -26,6 +26,7 @@ struct BenchRounds: Verb {
   var rounds: Int = 1000
 
   @OptionGroup var pairing: PairingOptions
+  @OptionGroup var budget: DrawnBudget
   @OptionGroup var picture: PictureOptions
   @OptionGroup var output: OutputOptions
 
@@ -33,6 +34,7 @@ struct BenchRounds: Verb {
 
   mutating func perform() throws(Failure) {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds must be from 1 to 1000000") }
+    try budget.check()
     try picture.check()
     let endpoint = try place.endpoint()
     let acceptor = try pairing.acceptor(for: endpoint)
@@ -42,7 +44,9 @@ struct BenchRounds: Verb {
       try run(proof, at: endpoint, timeoutMilliseconds, &statistics)
     }
     report(statistics)
-    try picture.write { statistics.series.chart(title: "\(rounds) rounds on one connection", budgetMilliseconds: nil) }
+    try picture.write {
+      statistics.series.chart(title: "\(rounds) rounds on one connection", budgetMilliseconds: budget.budgetMs).svg
+    }
   }
 
   /// Runs the rounds. Returns the reason why one was not accepted.

@@ -73,15 +73,15 @@ struct BenchSeries {
       }
   }
 
-  /// Returns the picture of the distribution, with a budget if there is one.
-  func chart(title: String, budgetMilliseconds: Int?) -> DistributionChart {
+  /// Returns the picture of the distribution with a budget.
+  func chart(title: String, budgetMilliseconds: Int) -> DistributionChart {
     func value(_ histogram: LatencyHistogram, _ percent: Double) -> Double {
       Double(histogram.valueAtPercentile(percent)) / 1000
     }
     return DistributionChart(
       title: title, unit: "ms", values: total.recordedValues().map { (Double($0.value) / 1000, UInt64($0.count)) },
       percentiles: LatencyHistogram.percentiles.map { .init(name: $0.name, value: value(total, $0.percent)) },
-      limit: budgetMilliseconds.map { .init(name: "budget", value: Double($0)) },
+      limit: .init(name: "budget", value: Double(budgetMilliseconds)),
       parts: parts.map { .init(name: $0.name, median: value($0.histogram, 50), high: value($0.histogram, 99)) })
   }
 }

@@ -111,6 +111,7 @@ struct DeviceInit: Verb {
       let issuer = try IssuerKey(file: file)
       try recording { () throws(LedgerFault) in try ledger.trust(issuer, realClock: now) }
     }
+    try noteAgreementKeys(in: ledger)
     return folder
   }
 
@@ -142,10 +143,22 @@ struct DeviceInit: Verb {
     }
     let groups = try groupNames(group)
     var random = SystemRandom()
+    let image: FirmwareImage
     do throws(FirmwareImageFault) {
-      return try FirmwareImage.create(
+      image = try FirmwareImage.create(
         at: path, policy: policy, trusting: issuers, groups: groups, random: &random, clock: SystemClock())
     } catch { throw Failure(making: error, image: path) }
+    try noteAgreementKeys(in: image)
+    return image
+  }
+
+  /// Records the keys for agreement that the trusted issuers announce. Standard input was read already.
+  private func noteAgreementKeys(in ledger: some OwnerLedger) throws(Failure) {
+    for file in trust where file != "-" {
+      guard let agreement = try P256Point(agreementKeyOfIssuer: file) else { continue }
+      let keyID = try IssuerKey(file: file).keyID()
+      _ = try recording { () throws(LedgerFault) in try ledger.setAgreementKey(agreement, of: keyID) }
+    }
   }
 
   private func report<Owned: OwnedDevice>(_ owned: Owned) {

@@ -55,7 +55,7 @@ struct DeviceTrust: OwnerVerb {
       return
     }
     let text = try SecretInput.read(issuer, limit: IssuerKey.maximumByteCount)
-    let agreement = try Self.agreementKey(text, path: issuer)
+    let agreement = try P256Point(agreementKeyIn: text, path: issuer)
     if let points = try JWKSet.points(text, path: issuer) {
       try trust(points, in: ledger, now: now)
       for point in points { try note(agreement, of: try IssuerKey.signing(point).keyID(), in: ledger) }
@@ -89,20 +89,9 @@ struct DeviceTrust: OwnerVerb {
     try noteEnd(now)
   }
 
-  /// Returns the public key for agreement that a service announces next to its keys; nil if it announces none.
-  private static func agreementKey(_ text: borrowing SecretBytes, path: String) throws(Failure) -> P256Point? {
-    guard !MACKeyJWK.isSymmetricKey(text.bytes) else { return nil }
-    var bytes: [UInt8] = []
-    bytes.append(text.bytes)
-    guard let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), let key = value["agreement"] else {
-      return nil
-    }
-    do throws(KeyFault) { return try PublicKeyJWK(key).point } catch { throw Failure(error, path: path) }
-  }
-
-  /// Records the key for agreement. A board seals no pages.
+  /// Records the key for agreement.
   private func note(_ agreement: P256Point?, of keyID: KeyID, in ledger: some OwnerLedger) throws(Failure) {
-    guard let agreement, let ledger = ledger as? Ledger else { return }
+    guard let agreement else { return }
     _ = try recording { () throws(LedgerFault) in try ledger.setAgreementKey(agreement, of: keyID) }
   }
 
@@ -159,6 +148,25 @@ struct DeviceTrust: OwnerVerb {
     } else {
       Console.result("issuer \(hexadecimal(keyID))\(algorithm?.note ?? ""): \(state)")
     }
+  }
+}
+
+extension P256Point {
+  /// Reads the public key for agreement that a service announces next to its keys, in the contents of the file at `path`; nil if it
+  /// announces none.
+  init?(agreementKeyIn text: borrowing SecretBytes, path: String) throws(Failure) {
+    guard !MACKeyJWK.isSymmetricKey(text.bytes) else { return nil }
+    var bytes: [UInt8] = []
+    bytes.append(text.bytes)
+    guard let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), let key = value["agreement"] else {
+      return nil
+    }
+    do throws(KeyFault) { self = try PublicKeyJWK(key).point } catch { throw Failure(error, path: path) }
+  }
+
+  /// Reads the same in the file of an issuer at `path`; `-` is standard input.
+  init?(agreementKeyOfIssuer path: String) throws(Failure) {
+    try self.init(agreementKeyIn: try SecretInput.read(path, limit: IssuerKey.maximumByteCount), path: path)
   }
 }
 

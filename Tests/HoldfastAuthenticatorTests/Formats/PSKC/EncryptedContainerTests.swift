@@ -191,6 +191,9 @@ struct EncryptedContainerTests {
       return fault(container.text, .pskc, passphrase("qwerty"))
     }
     #expect(reason(ContainerText.passphraseKey(iterations: "10000001")) == .tooLarge)
+    // One fewer would be computed, which takes seconds, but for the passphrase.
+    let most = ContainerText(protection: ContainerText.passphraseKey(iterations: "10000000"))
+    #expect(fault(most.text, .pskc) == .passphraseNeeded)
     #expect(reason(ContainerText.passphraseKey(iterations: "0")) == .malformed)
     #expect(reason(ContainerText.passphraseKey(iterations: "-1")) == .malformed)
     #expect(reason(ContainerText.passphraseKey(iterations: "99999999999999999999")) == .malformed)

@@ -30,7 +30,8 @@ struct XMLDocumentTests {
     "what is not well-formed is refused",
     arguments: [
       "", " ", "<", "<a", "<a>", "<a></b>", "<a/><b/>", "a<a/>", "<a/>a", "<a>&b;</a>", "<a>&#0;</a>", "<a>&#x1b;</a>",
-      "<a b=\"1\" b=\"2\"/>", "<a b=1/>", "<p:a/>", "<a xmlns:p=\"\"/>", "<a><![CDATA[</a>", "<a><!-- -- --></a>",
+      "<a b=\"1\" b=\"2\"/>", "<a b=1/>", "<p:a/>", "<a xmlns:p=\"\"/>", "<a xmlns=\"&#10;b\"/>", "<a><![CDATA[</a>",
+      "<a><!-- -- --></a>",
       "<?xml version=\"1.0\" encoding=\"none\"?><a/>", " <?xml version=\"1.0\"?><a/>",
     ])
   func malformed(text: String) {

@@ -60,6 +60,18 @@ struct ReadURITests {
     #expect(fault("otpauth://totp/a?secret=GE\notpauth://totp/b?secret=GE", .otpauth, parameters) == .severalAccounts)
   }
 
+  @Test("the least and greatest number of digits and of seconds are read")
+  func limits() throws {
+    for digits in [4, 10] {
+      let method = try read("otpauth://totp/a?secret=GE&digits=\(digits)", .otpauth).first?.method
+      #expect(method == .totp(.sha1, CodeLength(digits)!, periodSeconds: 30))
+    }
+    for seconds: UInt64 in [1, 86_400] {
+      let method = try read("otpauth://totp/a?secret=GE&period=\(seconds)", .otpauth).first?.method
+      #expect(method == .totp(.sha1, .six, periodSeconds: seconds))
+    }
+  }
+
   @Test("a file has at most a thousand accounts")
   func tooMany() throws {
     let uri = "otpauth://totp/a?secret=GE\n"
