@@ -1,9 +1,9 @@
-"""`holdfast attack` at a device on Linux, over each transport of Bluetooth."""
+"""`holdfast attack` at a device on Linux and, as an impostor, at a prover, over each transport of Bluetooth."""
 
 import re
 
 import served
-from holdfast_peer.checks import expect
+from holdfast_peer.checks import expect, expect_equal
 from served import KINDS, Tried
 
 
@@ -24,4 +24,14 @@ def tries_what_a_transport_permits(seen):
     expect(min(tried.values()) > 90 and tried["rfcomm"] < tried["l2cap"], f"{tried}")
 
 
-CHECKS = [finds_nothing, tries_what_a_transport_permits]
+def deceives_nobody(seen):
+    """over each transport, the impostor deceives nobody, comes to its end after a flood, and its provers say what it was"""
+    for kind in KINDS:
+        expect_equal(seen[f"{kind}-impostor"], ["0 4 connections, 0 of them unsound"], f"{kind}: the impostor")
+        Tried(seen, f"{kind}-forged-seal").expect(3, "holdfast: ")
+        for deception in ("unknown-token", "flood", "end"):
+            status = Tried(seen, f"{kind}-{deception}").status
+            expect(status in (1, 2, 69), f"{kind}: {deception}: exit status {status}")
+
+
+CHECKS = [finds_nothing, tries_what_a_transport_permits, deceives_nobody]

@@ -6,3 +6,17 @@ serve_all
 for kind in l2cap rfcomm le; do
   trying "$kind" timeout 200 holdfast attack "$(endpoint "$kind" 1)" --state /tmp/state --service /tmp/service --skip late-answer
 done
+
+# An impostor in the device's place, and the prover comes to it.
+kill "$server"
+wait "$server"
+alone 1
+deceptions='forged-seal unknown-token flood end'
+for kind in l2cap rfcomm le; do
+  timeout 100 holdfast attack --listen "$(place "$kind")" --state /tmp/state --connections 4 $(printf -- '--only %s ' $deceptions) >/tmp/impostor 2>&1 &
+  impostor=$!
+  patiently grep -q 'listening at' /tmp/impostor
+  for deception in $deceptions; do proves "$kind-$deception" state "$kind" 1; done
+  wait "$impostor"
+  report "$kind-impostor" "$?" "$(tail -n 1 /tmp/impostor)"
+done

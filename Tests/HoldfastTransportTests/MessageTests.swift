@@ -1,3 +1,4 @@
+import CBlueZ
 import Glibc
 import HoldfastLinux
 import Testing
@@ -84,6 +85,24 @@ struct MessageTests {
     try Connection(file: far, scheme: .rfcomm).sendRaw([0, 0, 0, 1, 1])
     #expect(throws: TransportError.truncated) { try connection.receiveBytes() }
     #expect(throws: TransportError.closed) { try connection.receiveBytes() }
+  }
+
+  /// A datagram socket that was shut down behaves as a Bluetooth socket does whose error another call has had: without bytes, without
+  /// an end, and with poll(2) returning at once.
+  @Test(arguments: [Scheme.l2cap, .rfcomm, .lowEnergy, .unix])
+  func `an end that the kernel no longer reports is an end`(scheme: Scheme) throws {
+    var ends: [CInt] = [-1, -1]
+    let type = CInt(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    try #require(unsafe socketpair(AF_UNIX, type, 0, &ends) == 0)
+    let (near, far) = (OpenFile(taking: ends[0]), OpenFile(taking: ends[1]))
+    let message: [UInt8] = scheme.framing == .packets ? [7] : [0, 1, 7]
+    try #require(unsafe send(far.descriptor, message, message.count, 0) == message.count)
+    try #require(shutdown(near.descriptor, CInt(SHUT_RDWR)) == 0)
+    let connection = Connection(file: near, scheme: scheme)
+    if scheme.framing == .packets { #expect(try connection.receiveBytes() == [7]) }
+    #expect(throws: TransportError.self) { try connection.receive(by: .never, wholeWithin: .max) }
+    #expect(throws: TransportError.closed) { try connection.receive(by: .never, wholeWithin: .max) }
+    #expect(throws: TransportError.closed) { try connection.sendBytes([1]) }
   }
 
   @Test(arguments: Framing.allCases)

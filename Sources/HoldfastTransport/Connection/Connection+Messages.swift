@@ -83,13 +83,16 @@ extension Connection {
   ///
   /// - Throws: ``TransportError/timedOutWaiting``; ``TransportError/closed`` at the end of the stream.
   private func read(into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline) throws(TransportError) -> Int {
+    var waits = RepeatedWait(on: file)
     while true {
       let count = unsafe Glibc.read(file.descriptor, buffer.baseAddress, buffer.count)
       if count > 0 { return count }
       if count == 0 { throw .closed }
       switch errno {
       case EINTR: continue
-      case EAGAIN: try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
+      case EAGAIN:
+        try waits.begin()
+        try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
       case let code: throw TransportError(errno: code)
       }
     }
@@ -100,6 +103,7 @@ extension Connection {
     into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
   ) throws(TransportError) -> MessageArrival {
     var hasSeenEnd = false
+    var waits = RepeatedWait(on: file)
     while true {
       let (count, isCut) = unsafe readPacket(into: buffer)
       if count > 0 {
@@ -119,7 +123,9 @@ extension Connection {
       case EINTR: continue
       // A Bluetooth link that has ended reports one reset; after that, no further event arrives.
       case EAGAIN where hasSeenEnd: throw .closed
-      case EAGAIN: try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
+      case EAGAIN:
+        try waits.begin()
+        try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
       case ECONNRESET where !hasSeenEnd: hasSeenEnd = true
       case let code: throw TransportError(errno: code)
       }
@@ -258,6 +264,7 @@ extension Connection {
 
   /// Hands the operating system as many of `bytes` as it accepts at once: at least one, and on a packet socket all of them.
   private func write(_ bytes: UnsafeRawBufferPointer, by deadline: Deadline) throws(TransportError) -> Int {
+    var waits = RepeatedWait(on: file)
     while true {
       let count =
         if terminal == nil {
@@ -268,7 +275,9 @@ extension Connection {
       if count > 0 { return count }
       switch errno {
       case EINTR: continue
-      case _ where count == 0 || errno == EAGAIN: try wait(for: POLLOUT, until: deadline, orThrow: .timedOutSending)
+      case _ where count == 0 || errno == EAGAIN:
+        try waits.begin()
+        try wait(for: POLLOUT, until: deadline, orThrow: .timedOutSending)
       case let code:
         throw isShutDown.load(ordering: .sequentiallyConsistent) ? .cancelled : TransportError(errno: code)
       }

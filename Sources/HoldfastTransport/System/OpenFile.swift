@@ -139,11 +139,19 @@ extension OpenFile {
     try poll(descriptor, for: events, until: deadline, unless: wakeUp)
   }
 
-  /// Returns whether the other end has closed the connection, as far as the kernel knows now.
+  /// Returns whether the other end has closed the connection, or its direction of it, as far as the kernel knows now.
   package func isHungUp() throws(TransportError) -> Bool {
-    var entries: InlineArray<1, pollfd> = [pollfd(fd: descriptor, events: OpenFile.peerHasClosed, revents: 0)]
-    return try poll(&entries, until: Deadline(afterMilliseconds: 0))
-      && entries[0].revents & (CShort(POLLHUP) | CShort(POLLERR) | OpenFile.peerHasClosed) != 0
+    try has(CShort(POLLHUP) | CShort(POLLERR) | OpenFile.peerHasClosed)
+  }
+
+  /// Returns whether both directions have ended, as far as the kernel knows now.
+  func hasEnded() throws(TransportError) -> Bool { try has(CShort(POLLHUP)) }
+
+  /// Returns whether poll(2) reports any of `events` at once.
+  private func has(_ events: CShort) throws(TransportError) -> Bool {
+    var entries: InlineArray<1, pollfd> = [pollfd(fd: descriptor, events: events, revents: 0)]
+    guard try poll(&entries, until: Deadline(afterMilliseconds: 0)) else { return false }
+    return entries[0].revents & events != 0
   }
 }
 

@@ -91,7 +91,9 @@ package enum ServiceDiscovery {
     from file: OpenFile, by deadline: Deadline, unless wakeUp: WakeUp?
   ) throws(TransportError) -> ArraySlice<UInt8> {
     var buffer = [UInt8](repeating: 0, count: SearchResponse.maximumByteCount)
+    var waits = RepeatedWait(on: file)
     while true {
+      try waits.begin()
       switch try file.wait(for: POLLIN, until: deadline, unless: wakeUp) {
       case .ready: break
       case .timedOut: throw .timedOutWaiting

@@ -1,5 +1,6 @@
 import HoldfastAttack
 import HoldfastCore
+import HoldfastDevice
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastProver
@@ -19,12 +20,18 @@ extension AttackVerb {
       as: identity.deviceID, keyID: identity.keyID, deceptions: try selected(Deception.all.map { ($0.id, $0) }),
       timeoutMilliseconds: try waiting.milliseconds())
     TerminationSignals.hold()
+    guard let log = LogOutput(json: false) else { throw Failure(ServerFault.noDescriptors) }
+    defer { log.finish(withinMilliseconds: 500) }
     let results = Mutex<[DeceptionResult]>([])
     let isJSON = output.json
     do throws(TransportError) {
       let listener = try Listener(endpoint)
       defer { listener.close() }
       TerminationSignals.whenRaised { listener.cancel() }
+      // No link is ended because its host has proved nothing: nobody can.
+      let presence = BluetoothPresence(
+        of: [listener.endpoint], isPairing: pair, standing: { _ in .proved }, log: log)
+      defer { withExtendedLifetime(presence) {} }
       Console.note("listening at \(listener.endpoint), as device \(hexadecimal(identity.deviceID))")
       try impostor.run(at: listener, connections: connections) { result in
         results.withLock { $0.append(result) }

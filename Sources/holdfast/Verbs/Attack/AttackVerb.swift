@@ -91,6 +91,9 @@ struct AttackVerb: Verb {
   @Option(help: "With --listen: end after so many connections.")
   var connections: Int?
 
+  @Flag(help: "With --listen: allow any Bluetooth device to pair with this host; requires CAP_NET_ADMIN.")
+  var pair = false
+
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var output: OutputOptions
 
@@ -111,7 +114,7 @@ struct AttackVerb: Verb {
 /// Attacking a device.
 extension AttackVerb {
   private func attack(_ endpoint: Endpoint) throws(Failure) {
-    guard connections == nil else { throw Failure(.usage, "--connections requires --listen") }
+    guard connections == nil, !pair else { throw Failure(.usage, "--connections and --pair require --listen") }
     guard let state else { throw Failure(.usage, "--state is missing", hint: "it names the folder that enroll filled") }
     let attacks = try selected(Attack.all.map { ($0.id, $0) })
     var options = Adversary.Options(
