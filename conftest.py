@@ -1,6 +1,7 @@
 """The options of the tests in Python, and which tests they choose. pytest reads options here only, before it looks for tests."""
 
 import pathlib
+import signal
 
 ROOT = pathlib.Path(__file__).resolve().parent
 KINDS = ("linux", "bridge", "board")
@@ -33,6 +34,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # What tests have begun is ended as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     config.addinivalue_line("markers", "only_on(*kinds, because): the devices at which a test can be run, and why")
     config.addinivalue_line("markers", "figure: measures for docs/performance.md, with --measure only")
     config.addinivalue_line("markers", "cose_only: a test for which one format of tokens is enough")
