@@ -72,11 +72,13 @@ class Worker:
 class Command:
     """Programs that are run one after the other, each from its start to its exit. `check` judges the output of the last one.
 
-    The time is the processor's, except with `minus`: a part of the time of the clock, by the output, that does not count.
+    The time is the processor's, except with `minus`: a part of the time of the clock, by the output, that does not count. With `said`,
+    it is the time that the output names.
     """
 
-    def __init__(self, *commands, check=lambda output: True, minus=None, repetitions=1, **options):
-        self.commands, self.check, self.minus, self.repetitions = commands, check, minus, repetitions
+    def __init__(self, *commands, check=lambda output: True, minus=None, said=None, repetitions=1, **options):
+        self.commands, self.check, self.minus, self.said = commands, check, minus, said
+        self.repetitions = repetitions
         self.options = options
 
     def start(self, nanoseconds):
@@ -95,6 +97,8 @@ class Command:
         whole, processor = time.perf_counter_ns() - start, processor_nanoseconds() - used
         if not self.check(done.stdout):
             raise Wrong(f"{words}: {done.stdout.decode()[-300:]}")
+        if self.said:
+            return self.said(done.stdout)
         return processor if self.minus is None else whole - self.minus(done.stdout)
 
     def close(self):
