@@ -35,9 +35,7 @@ package struct MailMessage: ~Escapable {
     var bytes = Span<UInt8>()
     switch type {
     case Message.pageRequestType:
-      let from = try reader.unsigned()
-      guard from <= maximumInteger else { throw .unexpected }
-      kind = .page(from: from)
+      kind = .page(from: try reader.unsigned())
     case Message.receiptType:
       kind = .receipt
       bytes = try reader.byteString()

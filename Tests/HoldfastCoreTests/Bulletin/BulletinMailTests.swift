@@ -48,6 +48,15 @@ import HoldfastCore
     #expect(throws: EncodingFault.tooLong) { _ = try Bulletin(tooLong.span).claims.number }
   }
 
+  @Test func `the claims of a bulletin end where they say`() throws {
+    let claims = TestBulletin(for: DeviceID(filledWith: 7)).encoded()
+    let number = try BulletinClaims(claims.span).number
+    #expect(number == 1000 * testTime)
+    for bytes in [claims + [0xf6], claims + claims, claims.dropLast()] {
+      #expect(throws: EncodingFault.malformed) { _ = try BulletinClaims(bytes.span).number }
+    }
+  }
+
   @Test func `without a round there is nothing, the owner has one check, and only a new round gives any`() {
     var stranger = MailAllowance()
     #expect(!stranger.hasCheck && !stranger.useCheck())

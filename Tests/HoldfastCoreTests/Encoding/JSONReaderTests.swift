@@ -31,6 +31,11 @@ import Testing
     #expect(try names(of: text).count == count)
   }
 
+  @Test(arguments: [#"{"\"#, #"{"a\"#, #"{"a":"\"#, #"{"a":"b\u"#, #"{"a":"b\u00"#, #"{"a":"\ud83d\ude0"#])
+  func `a text that ends within an escape is malformed`(_ text: String) {
+    #expect(throws: EncodingFault.malformed) { try names(of: text) }
+  }
+
   /// The names of an object's members, whose values are skipped.
   private func names(of text: String) throws -> [String] {
     let bytes = Array(text.utf8)

@@ -59,6 +59,19 @@ import HoldfastCore
     #expect(delays == [UInt64](repeating: 0, count: 10) + [1000, 1000])
   }
 
+  @Test func `nor does a message that proves nothing make the next one the first again`() throws {
+    let device = try ExampleDevice()
+    let token = try ExampleToken().token()
+    var delays: [UInt64] = []
+    for _ in 0..<12 {
+      var prover = try Prover.with(token, remembered: true)
+      delays.append(try device.round(&prover).response.delayMilliseconds)
+      try device.session.makeChallenge()
+      #expect(device.respond([0]).status == .malformed)
+    }
+    #expect(delays == [UInt64](repeating: 0, count: 10) + [1000, 1000])
+  }
+
   @Test func `provers whose tokens are not known and then come whole slow nothing`() throws {
     let device = try ExampleDevice()
     for number: UInt8 in 0..<15 {

@@ -79,6 +79,23 @@ import HoldfastCore
     #expect(TokenRecipient.keyID(of: cut.span, encoding: encoding) == nil)
   }
 
+  @Test func `a bare token is nobody's, also in the place of one that was signed`() throws {
+    var cryptography = OpenSSLCryptography()
+    var key = try P256PrivateKey(scalar: secret(WorkedExample.shared.bytes("keys.device_private")))
+    let id = try keyID(of: key.publicPoint, using: &cryptography)
+    var trust = try ExampleDevice().store
+    var opener = TokenOpener()
+    var verified = AuthenticatedToken()
+    for isSigned in [true, false] {
+      let token = try ExampleToken { $0.flaws.isSigned = isSigned }.token()
+      try opener.open(
+        token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: true, acceptsMAC: false,
+        using: &cryptography, into: &verified)
+      let isSomebodys = verified.verifyingKey != nil
+      #expect(isSomebodys == isSigned)
+    }
+  }
+
   @Test func `more than 3072 bytes are not looked at`() {
     #expect(throws: TokenFault.malformed) { try open([UInt8](repeating: 0, count: 3073)) }
   }
