@@ -46,6 +46,13 @@ import HoldfastAuthenticator
     #expect(fault { _ = try take(text) } == .malformedAccount)
   }
 
+  @Test func `a container is no account, however right it is`() throws {
+    let text = ContainerText(packages: [ContainerText.key()]).text
+    #expect(try read(text, .pskc).count == 1)
+    #expect(fault { _ = try take(text) } == .malformedAccount)
+    #expect(try test.authenticator.records().isEmpty)
+  }
+
   @Test func `what cannot be exported says why`() throws {
     try test.add(NewRecord("bob", 1, .otp, .ocra("OCRA-1:HOTP-SHA1-6:QN08")), NewRecord("bob", 2, .seal, .usualSeal))
     for record in try test.authenticator.records() {

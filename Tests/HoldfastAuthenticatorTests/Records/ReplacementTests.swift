@@ -51,6 +51,14 @@ import HoldfastAuthenticator
     #expect(try empty.authenticator.waitingRecords(of: "alice").isEmpty)
   }
 
+  @Test func `a user's records wait for nothing because another user has some`() throws {
+    var random = TestRandom(state: 4)
+    let isWaiting = try test.authenticator.store(
+      [NewRecord("bob", 1, secret: Self.newSecret)], protection: .none, replacing: false, random: &random)
+    #expect(!isWaiting)
+    #expect(try test.authenticator.waitingRecords(of: "bob").isEmpty)
+  }
+
   @Test func `of the secrets that are replaced, nothing is left in the files`() throws {
     try store()
     for old in [randomSecret, Self.oldHost] { #expect(test.fileContents().contains(bytes: old)) }
@@ -90,5 +98,8 @@ import HoldfastAuthenticator
         fault { try test.authenticator.synchroniseWaiting(user: "alice", offsetSeconds: offset, now: now) }
           == .badRecord)
     }
+    try test.authenticator.synchroniseWaiting(user: "alice", offsetSeconds: nil, now: maximumInteger)
+    let latest = try test.authenticator.waitingRecords(of: "alice")
+    #expect(latest.map(\.lastSynchronised) == [maximumInteger, maximumInteger, nil])
   }
 }
