@@ -6,8 +6,6 @@ import HoldfastOpenSSL
 ///
 /// Source: RFC 7518 §6.2.2. Text and scalar stay in buffers that are wiped.
 package enum DeviceKeyFile {
-  package static let maximumByteCount = 512
-
   /// Writes `key` as JSON with a newline at the end.
   package static func encode(
     _ key: borrowing P256PrivateKey, into text: inout ByteBuffer<512>

@@ -61,6 +61,22 @@ import HoldfastDevice
     #expect(refusal == [0x83, 3, 1, 0xf6])
   }
 
+  @Test func `a TPM that was silent is not asked again at once, and one that refused is`() throws {
+    let place = try #require(TPMKeyPlace(tpm: FakeTPM.path, deviceID: DeviceID(filledWith: 1)))
+    let peer = try TestIssuer().point
+    for (fault, calls) in [(CounterFault.notOurs, 2), (.silent, 1)] {
+      let key = TPMKey(place, authorization: Secret<32>(), operations: tpm.operations.keys)
+      tpm.fail(FakeTPM.Failure(call: 1, isLasting: true, fault: fault))
+      for _ in 0..<2 {
+        #expect(throws: fault) {
+          var shared = Secret<32>()
+          try key.agree(with: peer, into: &shared)
+        }
+      }
+      #expect(tpm.calls == calls)
+    }
+  }
+
   @Test func `no file of the folder holds anything that opens a token without the TPM`() throws {
     let folder = try make(counter: true)
     let text = try String(contentsOfFile: keyFile(), encoding: .utf8)

@@ -104,6 +104,14 @@ import HoldfastDevice
     #expect(ledger.takeAuditNotice() != nil)
   }
 
+  @Test func `the file of an earlier cut is not taken for that of the last one`() throws {
+    let device = try device()
+    _ = try cut(device, before: 5, "first")
+    let end = try cut(device, before: 15, "second")
+    #expect(throws: AuditCutFault.alreadyCut(firstKept: 15)) { try cut(device, before: 15, "first") }
+    #expect(try cut(device, before: 15, "second") == end)
+  }
+
   @Test func `what cannot be cut is refused, and nothing is changed`() throws {
     let device = try device()
     let before = try device.ledger.summary()

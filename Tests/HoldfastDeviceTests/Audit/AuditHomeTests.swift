@@ -220,6 +220,17 @@ import HoldfastDevice
     #expect(try connection.round(prover, number: 202).status == .accepted)
   }
 
+  @Test func `what a denied round changes is kept also while the log is full`() throws {
+    let device = try TestDevice()
+    _ = try TestHome(of: device, bound: 64, refusesWhenFull: true)
+    let (connection, prover) = (try device.connect(), try device.prover())
+    while try connection.round(prover).status == .accepted {}
+    let full = try device.ledger.auditHead()
+    #expect(try connection.round(device.prover { $0.issuedAt = testTime + 5 }).status == .commandRefused)
+    #expect(try device.ledger.summary().clockFloor == testTime + 5)
+    #expect(try device.ledger.auditHead() == full)
+  }
+
   @Test func `no prover and no stranger pushes anything out of a log that must not lose anything`() throws {
     let device = try TestDevice()
     let home = try TestHome(of: device, bound: 64, refusesWhenFull: true)

@@ -109,6 +109,15 @@ import HoldfastDevice
     #expect(counter.take(at: 0, isForced: true) == counts)
   }
 
+  @Test func `the minute of a count does not begin while there is none`() {
+    let counter = DeniedCounter()
+    #expect(counter.take(at: 0).isEmpty)
+    counter.add(numberedRound(1), .tokenExpired)
+    #expect(counter.take(at: 60_000).isEmpty)
+    #expect(counter.take(at: 119_999).isEmpty)
+    #expect(counter.take(at: 120_000).map(\.count) == [1])
+  }
+
   @Test func `counts that could not be written are kept`() throws {
     let device = try TestDevice()
     let prover = try device.prover { $0.commands = [] }

@@ -45,7 +45,10 @@ import HoldfastDevice
     answers.append(try ledger.removeTrust(second, realClock: testTime))
     _ = try ledger.moveGenerationFloor(of: first, to: 7, realClock: testTime)
     _ = try ledger.moveClockFloor(to: testTime + 50, realClock: testTime)
-    var codes = [try ledger.issue(bob), try ledger.issue(ann, seed: 5), try ledger.issue(ann, seed: 6)]
+    var codes = [
+      try ledger.issue(bob), try ledger.issue(ann, seed: 5), try ledger.issue(ann, seed: 6),
+      try ledger.issue("eve", otp: nil, seed: 7),
+    ]
     try ledger.add(ann, otp: totpMethod, seal: timeSealMethod, nextPosition: 40)
     var faults = [
       fault { try ledger.add(ann, otp: hotpMethod, seal: nil) }, fault { _ = try ledger.issue(ann) },

@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
@@ -90,6 +91,42 @@ import HoldfastDevice
     try take(device, after: 60) { _ in }
     try take(device, after: 99) { $0.revoked = tokens(3...3, until: 300) }
     #expect(try revokedCount(device) == 2)
+  }
+
+  @Test func `a numbered round tells the state of the list, after each bulletin, and a command that failed does not`()
+    throws
+  {
+    let device = try TestDevice()
+    let (connection, prover) = (try device.connect(), try device.prover())
+    var cryptography = OpenSSLCryptography()
+    var states: Set<BulletinState> = []
+    for number in 1...3 as ClosedRange<UInt64> {
+      let expected = try list(device, of: device.issuer)?.state(using: &cryptography)
+      for told in [2 * number, 2 * number + 1] {
+        #expect(try connection.round(prover, number: told).notice?.bulletinState == expected)
+      }
+      states.insert(try #require(expected))
+      #expect(try take(device, after: number) { _ in } == .taken)
+    }
+    #expect(states.count == 3)
+    #expect(try connection.round(prover).notice?.bulletinState == nil)
+    // What cannot be replaced: the lock cannot keep its state.
+    let path = DeviceFile.actuator.path(in: device.folder.path)
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    let failed = try connection.round(prover, "lock", number: 9)
+    #expect(failed.status == .internal && failed.notice?.bulletinState == nil)
+  }
+
+  @Test func `a bulletin that is sealed to the device removes a user, and no other`() throws {
+    let device = try TestDevice()
+    for user in [ann, bob] { try device.add(user) }
+    var bulletin = TestBulletin(for: device.folder.descriptor.deviceID)
+    bulletin.users = [("ann", until: nil)]
+    let sealed = try device.issuer.bulletin(bulletin, sealedTo: device.folder.descriptor.publicKey.point)
+    #expect(try device.take(sealed) == .taken)
+    #expect(try device.ledger.users().map(\.name) == [bob])
+    #expect(try device.lastEvents(1) == [.userRemoved(ann)])
   }
 
   @Test func `everything of a bulletin survives a restart, in one entry of the audit log for each thing that it did`()

@@ -1,5 +1,6 @@
 import HoldfastFirmware
 import HoldfastFormats
+import HoldfastStorage
 import TestSupport
 import Testing
 
@@ -125,6 +126,20 @@ import HoldfastDevice
     device.policy.commands[BoundedText("lock")] = CommandRule(factors: [.device])
     device.policy.conditions[BoundedText("lock")] = device.policy.conditions[BoundedText("open-safe")]
     #expect(try device.connect().round(first, "lock").status == .factorMissing)
+  }
+
+  @Test func `the first uses of a token are forgotten with the first use of another after its end`() throws {
+    let device = try device(#""step_up": [{"first_use": true, "factors": ["otp"]}]"#)
+    for (number, end) in [(0, testTime + 100), (1, testTime + 300)] as [(UInt64, UInt64)] {
+      let prover = try device.prover {
+        ($0.tokenID, $0.issuedAt, $0.expires) = (TokenID(filledWith: UInt8(number)), testTime + 100 * number, end)
+      }
+      #expect(try open(device, as: prover, otp: try password(number)).status == .accepted)
+      let count = try device.ledger.read { (tables) throws(DatabaseError) in
+        try tables.database.oneUnsigned("SELECT count(*) FROM introductions")
+      }
+      #expect(count == 1)
+    }
   }
 
   @Test func `a text that is named twice is said with its place`() throws {

@@ -63,6 +63,14 @@ import Testing
     }
   }
 
+  @Test func `an introducer is named by the sixteen digits of its key's id`() throws {
+    let mistake = JSONMistake(
+      at: [.member("introducers"), .element(0)], expected: .hexadecimal(digitCount: 16), line: 1)
+    #expect(throws: PolicyFault.unexpected(mistake)) {
+      try parse(#"{"version": 1, "introducers": ["01"], "commands": {}}"#)
+    }
+  }
+
   @Test func `what init writes needs integrity and device, and for status the device alone`() throws {
     let policy = try DevicePolicy(json: DevicePolicy.forSimulatedLock.json())
     #expect(policy == .forSimulatedLock)

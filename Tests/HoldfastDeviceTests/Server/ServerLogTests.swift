@@ -54,6 +54,13 @@ struct ServerLogTests {
     #expect(log.dueEntries(isEnding: true).isEmpty)
   }
 
+  @Test func `a command that the actuator does not know is one entry, however often it is asked for`() {
+    for (command, count) in [("fly", 1), ("fly", 0), ("swim", 1), ("fly", 0)] {
+      let notice = ServerNotice.unknownToActuator(connection: 1, command: BoundedText(command)!)
+      #expect(log.entries(for: notice).count == count)
+    }
+  }
+
   @Test func `a connection counts once in each minute, however often it is answered`() {
     _ = log.entries(for: .connected(connection: 1, nil))
     for _ in 0..<3 {
