@@ -23,6 +23,13 @@ import HoldfastFirmware
     #expect(memory.image.allSatisfy { $0 == 0xff })
   }
 
+  @Test func `the first and the last word of the flash are words`() throws {
+    var flash = memory.powered()
+    for offset in [0, FlashLayout.byteCount - 4] { try flash.program(0, at: offset) }
+    #expect(memory.image.prefix(4) == [0, 0, 0, 0] && memory.image.suffix(4) == [0, 0, 0, 0])
+    #expect(memory.image[4..<FlashLayout.byteCount - 4].allSatisfy { $0 == 0xff })
+  }
+
   @Test(arguments: [-4096, 4, 2048, FlashLayout.byteCount, .max]) func `what is no page is not erased`(offset: Int) {
     var flash = memory.powered()
     #expect(throws: FlashFailure.self) { try flash.erasePage(at: offset) }

@@ -86,6 +86,13 @@ import HoldfastFirmware
     #expect(try firmware.open(page: again).base == AuditChain())
   }
 
+  @Test func `a page has at most 23 entries, however small they are`() throws {
+    try machine.withStore { (store: inout TestStore) throws in
+      for _ in 0..<40 { try store.note(.started(bootCount: 1), realClock: nil) }
+    }
+    #expect(try pages().first?.entries.count == 23)
+  }
+
   @Test func `two pages of the same entries have different salts, and each byte of one counts`() throws {
     let first = try page(machine.page(from: 1, by: courier))
     let second = try page(machine.page(from: 1, by: courier))
@@ -120,6 +127,13 @@ import HoldfastFirmware
     let other = try FlashStoreHomeTests(refuses: nil)
     #expect(try other.machine.page(by: other.courier) == .some(nil))
     #expect(try other.machine.acknowledge(other.firmware.receipt(other.chain), by: other.courier) == .refused)
+    let silent = try TestFirmware(homeRefuses: false)
+    var provision = try silent.provision()
+    provision.home = try silent.home(announced: false)
+    var flash = silent.flash.powered()
+    var cryptography = OpenSSLCryptography()
+    try provision.write(into: &flash, using: &cryptography)
+    #expect(try TestMachine(silent.open(), of: silent).page(by: silent.prover()) == .some(nil))
     let number = try other.machine.round(other.courier, "status", number: 1)
     #expect(number.notice?.hasAuditPage == false)
     #expect(try machine.round(courier, "status", number: 1).notice?.hasAuditPage == true)
@@ -222,6 +236,30 @@ import HoldfastFirmware
     let byteCount = machine.withStore { $0.auditByteCount }
     try machine.withStore { (store: inout TestStore) throws in try store.compact() }
     #expect(machine.withStore { $0.auditByteCount } == byteCount)
+  }
+
+  @Test func `at rest, a journal moves once it has less room than 4096 bytes`() throws {
+    /// Adds an entry with that many bytes more than the shortest. Returns the room that it took.
+    @discardableResult func note(_ more: Int = 0) throws -> Int {
+      let name = try #require(BoundedText<32>(String(repeating: "x", count: 1 + more)))
+      return try machine.withStore { (store: inout TestStore) throws in
+        let before = store.journal.room
+        try store.note(.userRemoved(name), realClock: nil)
+        return before - store.journal.room
+      }
+    }
+    func hasMoved() -> Bool {
+      let before = slot
+      machine.withStore { $0.rest(recordsTotals: false, realClock: nil) }
+      return slot != before
+    }
+    func rest() -> Int { machine.withStore { $0.journal.room } - 4096 }
+    var shortest = try note()
+    while rest() >= 2 * shortest { shortest = try note() }
+    if rest() > 0 { try note(rest() - shortest) }
+    #expect(rest() == 0 && !hasMoved())
+    try note()
+    #expect(hasMoved())
   }
 
   @Test func `an entry counts with the whole words that its transaction takes`() throws {

@@ -23,6 +23,19 @@ import HoldfastFirmware
     #expect((verdict.status, verdict.result) == (.accepted, ""))
   }
 
+  @Test func `a round with a code has one entry, about the comparison`() throws {
+    try machine.withStore { (store: inout TestStore) throws in
+      try store.add(ann, otp: hotpMethod, seal: nil, secret: usersSecret)
+    }
+    let (prover, before) = (try firmware.prover(), machine.withStore { $0.audit.count })
+    let wrong = UserCode(user: ann, code: BoundedText("000000"))
+    #expect(try machine.status(prover, "configure", otp: wrong) == .otpRejected)
+    #expect(try machine.status(prover, "configure", otp: password(0)) == .accepted)
+    let entries = try machine.withStore { try $0.auditEntries().entries.filter { $0.sequence > before } }
+    let statuses = entries.map { if case .round(let round) = $0.event { round.status } else { nil } as Status? }
+    #expect(statuses == [.otpRejected, .accepted])
+  }
+
   @Test func `an activation uses up the user's codes, and leaves those of others`() throws {
     let users = [ann, bob]
     let codes = try machine.withStore { (store: inout TestStore) throws in
