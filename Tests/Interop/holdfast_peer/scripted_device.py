@@ -53,7 +53,7 @@ class ScriptedDevice:
     `received` are the messages that came; `fault` is the first error of the script, None where the peer only left.
     """
 
-    def __init__(self, model, path, script, timeout=5.0):
+    def __init__(self, model, path, script, timeout=20.0):
         self.model, self.path, self.script, self.timeout = model, path, script, timeout
         self.received, self.connections, self.fault = [], 0, None
         self.listener, self.threads, self.ending = None, [], threading.Event()
