@@ -56,7 +56,7 @@ class Sandbox:
         }
         self.environment.update(NO_COLOR="1", HOME=str(self.base), XDG_DATA_HOME=str(self.base / "data"))
         self.numbers = iter(range(1_000_000))
-        self.lock = threading.Lock()
+        self.lock, self.at_device = threading.Lock(), threading.Lock()
         self.socket = self.base / "socket"
         self.server = None
         self.own(self.folder)
@@ -81,18 +81,21 @@ class Sandbox:
             for number in close:
                 os.close(number)
 
+        # Copies of a prover share its token and its request numbers: at the device, they are one after the other.
+        is_at_device = f"unix:{self.socket}" in map(str, arguments)
         try:
-            return subprocess.run(
-                self.command(arguments),
-                input=stdin,
-                capture_output=True,
-                timeout=TIMEOUT,
-                check=False,
-                cwd=cwd or self.folder,
-                env={**self.environment, **dict(environment)},
-                preexec_fn=close_them if close else None,
-                **more,
-            )
+            with self.at_device if is_at_device else contextlib.nullcontext():
+                return subprocess.run(
+                    self.command(arguments),
+                    input=stdin,
+                    capture_output=True,
+                    timeout=TIMEOUT,
+                    check=False,
+                    cwd=cwd or self.folder,
+                    env={**self.environment, **dict(environment)},
+                    preexec_fn=close_them if close else None,
+                    **more,
+                )
         except subprocess.TimeoutExpired as error:
             raise AssertionError(f"hung for {TIMEOUT} s: {' '.join(map(str, arguments[:2]))}") from error
 
