@@ -52,6 +52,15 @@ final class Backup {
       begin: { self.rewind() }, read: { self.next($0) })
   }
 
+  /// Restores it into a new database in `folder`, and opens that.
+  func restored(
+    in folder: borrowing TemporaryFolder, on database: TestedDatabase, isComplete: Bool, clock: TestClock
+  ) throws -> Fleet {
+    let location = try database.newLocation(in: folder)
+    try restore(into: location, isComplete: isComplete, clock: clock)
+    return try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: clock)
+  }
+
   /// The records, decrypted.
   func records() throws -> [BackupRecord] {
     _ = rewind()
@@ -294,9 +303,7 @@ final class Backup {
     let backup = try Backup(of: test.fleet)
     for isComplete in [true, false] {
       let own = try TemporaryFolder()
-      let location = try database.newLocation(in: own)
-      try backup.restore(into: location, isComplete: isComplete, clock: test.clock)
-      let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+      let fleet = try backup.restored(in: own, on: database, isComplete: isComplete, clock: test.clock)
       #expect(try fleet.configurationKey().point == test.fleet.configurationKey().point)
       let claims = try test.claims(.string(fleet.configuration(services: [])), type: "holdfast-configuration+jwt")
       let revision = try #require(claims["revision"]?.number)

@@ -164,9 +164,7 @@ import Testing
     test.wait(seconds: 60)
     for isComplete in [true, false] {
       let folder = try TemporaryFolder()
-      let location = try database.newLocation(in: folder)
-      try backup.restore(into: location, isComplete: isComplete, clock: test.clock)
-      let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+      let fleet = try backup.restored(in: folder, on: database, isComplete: isComplete, clock: test.clock)
       let orders = try test.list("listKeyOrders", at: fleet)
       #expect(Set(orders.compactMap { $0["key"]?.text }) == [hexadecimal(new.id), hexadecimal(third.id)])
       #expect(throws: AdministrationFault.conflict(.introducedKey)) {

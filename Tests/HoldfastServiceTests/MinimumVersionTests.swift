@@ -293,9 +293,7 @@ import Testing
     test.wait(seconds: 60)
     for isComplete in [true, false] {
       let folder = try TemporaryFolder()
-      let location = try database.newLocation(in: folder)
-      try backup.restore(into: location, isComplete: isComplete, clock: test.clock)
-      let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+      let fleet = try backup.restored(in: folder, on: database, isComplete: isComplete, clock: test.clock)
       #expect(try test.list("listMinimumVersions", at: fleet).only?["version"] == TestFleet.members(4))
       #expect(throws: AdministrationFault.conflict(.lowerVersion)) { try test.raise(3, at: fleet) }
       let id = test.device.deviceID

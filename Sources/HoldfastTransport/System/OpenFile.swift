@@ -139,7 +139,7 @@ extension OpenFile {
     try poll(descriptor, for: events, until: deadline, unless: wakeUp)
   }
 
-  /// Returns whether the other end has closed the connection, or its direction of it, as far as the kernel knows now.
+  /// Returns whether the other end has closed the connection or sends no more, as far as the kernel knows now.
   package func isHungUp() throws(TransportError) -> Bool {
     try has(CShort(POLLHUP) | CShort(POLLERR) | OpenFile.peerHasClosed)
   }
