@@ -22,9 +22,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     keeping == .refuse && auditByteCount >= Self.auditByteLimit - Self.auditByteLimit / 16
   }
 
-  /// Writes the text of a page, which begins after the page before, whoever had that; once a page has reached the end of the log, with the
-  /// first entry that was not acknowledged.
+  /// Writes the text of a page of the audit log, at most 1,024 bytes. Source: docs/couriers.md.
   ///
+  /// - Parameters:
+  ///   - from: the number of the first entry. 0 stands for the entry that follows the previous page, whichever prover took that, or, if
+  ///     the previous page reached the end of the log, for the first entry that the home has not acknowledged.
+  ///   - text: the buffer for the text.
+  /// - Returns: the home's public key for agreement; nil if the log stays at the device.
   /// - Throws: `DeviceFault.store` if the store has failed, or the journal cannot be read.
   @inline(never)
   public mutating func writeAuditPage(
@@ -74,7 +78,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Returns the number of the last entry that the home has acknowledged; 0 if there is none.
   public mutating func acknowledgedAuditCount() throws(DeviceFault) -> UInt64 { acknowledged }
 
-  /// Records that the home has the entries up to a number, durably. Entries that were cut off need no receipt.
+  /// Records durably that the home has the entries up to a number. For entries that were cut off, no receipt is needed.
   ///
   /// - Throws: `DeviceFault.store` if the journal cannot be read or written.
   @inline(never)
