@@ -16,6 +16,21 @@ package struct TestRandom: RandomSource, Sendable {
   }
 }
 
+/// A random source that does something else before the first request: what happens in the midst of an operation that needs
+/// randomness.
+package struct IntrusiveRandom: RandomSource {
+  private var intrusion: (() -> Void)?
+  private var random = TestRandom()
+
+  package init(_ intrusion: @escaping () -> Void) { self.intrusion = intrusion }
+
+  package mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
+    intrusion?()
+    intrusion = nil
+    try random.fill(&bytes)
+  }
+}
+
 /// A random source that fills each request with the same bytes, from the first one on: a device must be safe even with
 /// this.
 package struct RepeatingRandom: RandomSource, Sendable {

@@ -32,7 +32,8 @@ package final class Bridge: Sendable {
   ///   - notify: called from any thread; it must not block for long.
   /// - Throws: `hardware` if the line cannot be opened, and `server` with `endpoint` or `noDescriptors`.
   package init(
-    endpoints: [Endpoint], listeners: [Listener] = [], hardware: Endpoint, timing: BridgeTiming = BridgeTiming(),
+    endpoints: [Endpoint], listeners: [any ChannelListener] = [], hardware: Endpoint,
+    timing: BridgeTiming = BridgeTiming(),
     notify: @escaping @Sendable (BridgeNotice) -> Void = { _ in }
   ) throws(BridgeFault) {
     guard let stopFlag = try? WakeUp() else { throw .server(.noDescriptors) }

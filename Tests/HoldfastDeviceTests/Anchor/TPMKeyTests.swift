@@ -147,6 +147,20 @@ import HoldfastDevice
     #expect(tpm.handles.count == 1 && tpm.indices.count == 1)
   }
 
+  @Test func `a device whose files cannot be written leaves neither key nor counter behind`() throws {
+    let policy = DeviceFile.policy.path(in: place.file("lock"))
+    var random = IntrusiveRandom {
+      try? FileManager.default.createDirectory(atPath: policy, withIntermediateDirectories: false)
+    }
+    #expect(throws: DeviceFolderFault.self) {
+      _ = try DeviceFolder.create(
+        at: place.file("lock"), policy: .forSimulatedLock, tpm: FakeTPM.path, keyTPM: FakeTPM.path,
+        operations: tpm.operations, random: &random, clock: clock)
+    }
+    #expect(tpm.calls > 2)
+    #expect(tpm.handles.isEmpty && tpm.indices.isEmpty)
+  }
+
   @Test func `a place that is in use is left alone, and the device gets another id`() throws {
     let first = try #require(try make("first").tpmKey)
     let second = try #require(try make("second", seed: 1).tpmKey)

@@ -1,6 +1,9 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
+import Synchronization
+import TestSupport
 import Testing
 
 import HoldfastDevice
@@ -160,6 +163,46 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
+  @Test func `over Bluetooth, a refused prover has its place until it ends the connection, which no other host has`()
+    throws
+  {
+    let host = "00:1A:7D:DA:71:13"
+    let listener = try OneOverTheAir(try Endpoint(parsing: "le:\(host),psm=0x80"))
+    let line = try BridgedLine(
+      timing: BridgeTiming(answerMilliseconds: 60, farewellMilliseconds: 60_000), listeners: [listener])
+    let hardware = try line.hardware()
+    try hardware.answerEmptyFrame(with: [1])
+    let peer = TestPeer(listener.far)
+    #expect(try peer.receive() == [1])
+    #expect(try peer.unsealedStatus() == .challengeExpired)
+    #expect(!listener.far.isEnded(withinMilliseconds: 200))
+    // Nobody knows on which host it is.
+    #expect(try line.bridge.standing(of: BluetoothAddress(parsing: host)) == .absent)
+    listener.far.shutdown()
+    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 1)))
+    #expect(line.stop())
+  }
+
+  @Test func `an endpoint that is lost ends the bridge, and says which one it was`() throws {
+    let place = try TemporaryFolder()
+    let listener = try Listener(try Endpoint(parsing: "unix-stream:\(place.path)/line"))
+    var terminal: SerialLine? = try SerialLine()
+    let endpoint = try Endpoint(parsing: "tty:\(try #require(terminal).path)")
+    let bridge = try Bridge(endpoints: [endpoint], hardware: listener.endpoint)
+    terminal = nil
+    let ended = try WakeUp()
+    let fault = Mutex<BridgeFault?>(nil)
+    let crowd = try Crowd()
+    crowd.start {
+      do throws(BridgeFault) { try bridge.run() } catch { fault.withLock { $0 = error } }
+      ended.raise()
+    }
+    #expect(ended.wait(milliseconds: 10_000))
+    bridge.stop()
+    crowd.wait()
+    #expect(fault.withLock { $0 } == .server(.endpoint(endpoint, .closed)))
+  }
+
   @Test(arguments: StopMoment.allCases)
   func `a stop ends it within a second, whatever it waits for`(moment: StopMoment) throws {
     let line = try BridgedLine()
@@ -185,4 +228,30 @@ import HoldfastDevice
     /// In the middle of a message of the hardware.
     case frame
   }
+}
+
+/// A listener at which one prover arrives, within this process instead of over the air.
+private final class OneOverTheAir: ChannelListener {
+  /// The prover's end.
+  let far: Connection
+  private let arriving: Mutex<Connection?>
+  private let stopFlag: WakeUp
+
+  init(_ endpoint: Endpoint) throws {
+    guard case .bluetooth(_, let port) = endpoint.address else { throw EndpointError.transport }
+    let (left, right) = try OpenFile.socketPair(framing: endpoint.scheme.framing)
+    arriving = Mutex(Connection(file: left, scheme: endpoint.scheme, port: port))
+    far = Connection(file: right, scheme: endpoint.scheme, port: port)
+    stopFlag = try WakeUp()
+  }
+
+  func acceptChannel() throws(TransportError) -> any MessageChannel {
+    if let connection = arriving.withLock({ $0.take() }) { return connection }
+    stopFlag.wait(milliseconds: nil)
+    throw .cancelled
+  }
+
+  func cancel() { stopFlag.raise() }
+
+  func close() {}
 }

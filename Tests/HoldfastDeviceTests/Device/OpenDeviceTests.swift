@@ -126,6 +126,27 @@ import Testing
     #expect(try round("unlock").result == "2")
   }
 
+  @Test func `a repetition that comes while its command is carried out is busy, and the command is carried out once`()
+    throws
+  {
+    let machine = InterruptedMachine()
+    let (open, prover) = (try device.opened(), try device.prover())
+    func round(_ number: UInt64) throws -> Status {
+      var session = try open.session(actuator: machine)
+      let answer = try prover.answer(try session.challenge(), command: "unlock", number: number)
+      return try prover.open(session.respond(to: answer.message.span, waitedMilliseconds: 0).message, after: answer)
+        .status
+    }
+    for number in 1...2 as ClosedRange<UInt64> {
+      var meanwhile: Status?
+      machine.meanwhile = { meanwhile = try? round(number) }
+      #expect(try round(number) == .accepted)
+      #expect(meanwhile == .busy)
+      #expect(try round(number) == .accepted)
+      #expect(machine.count == number)
+    }
+  }
+
   @Test func `a key of one's own, which is not in the folder`() throws {
     let key = OwnKey(byte: 9)
     var random = TestRandom(state: 5)
@@ -222,6 +243,19 @@ private final class Pump: Actuator {
       return count
     }
     do throws(EncodingFault) { try result.append(Array("\(number)".utf8).span) } catch { throw ActuatorFailure() }
+  }
+}
+
+/// A machine that counts its commands, and does what a test says while it carries out the next one.
+private final class InterruptedMachine: Actuator {
+  var meanwhile: (() -> Void)?
+  private(set) var count: UInt64 = 0
+
+  func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
+    count += 1
+    let work = meanwhile
+    meanwhile = nil
+    work?()
   }
 }
 

@@ -115,6 +115,36 @@ import HoldfastDevice
     #expect(try device.ledger.issuers().count == 1)
   }
 
+  @Test func `a reset whose key cannot be written leaves no description, and can be done again`() throws {
+    let device = try TestDevice()
+    let path = device.folder.path
+    let key = DeviceFile.key.path(in: path)
+    // It was read by then, and nothing can be put in its place.
+    var random = IntrusiveRandom {
+      try? FileManager.default.removeItem(atPath: key)
+      try? FileManager.default.createDirectory(atPath: key, withIntermediateDirectories: false)
+    }
+    #expect(throws: DeviceFolderFault.self) {
+      _ = try DeviceFolder.reset(at: path, random: &random, clock: device.clock)
+    }
+    #expect(!FileManager.default.fileExists(atPath: DeviceFile.description.path(in: path)))
+    try FileManager.default.removeItem(atPath: key)
+    let folder = try reset(device)
+    #expect(try DeviceFolder.open(at: path).descriptor == folder.descriptor)
+  }
+
+  @Test func `after a reset, the log of the ledger's writes is empty, even while another process has the ledger open`()
+    throws
+  {
+    let device = try TestDevice()
+    #expect(try device.connect().round(try device.prover()).status == .accepted)
+    let log = DeviceFile.ledger.path(in: device.folder.path) + "-wal"
+    func byteCount() throws -> Int { try Data(contentsOf: URL(filePath: log)).count }
+    #expect(try byteCount() > 0)
+    _ = try reset(device)
+    #expect(try byteCount() == 0)
+  }
+
   @Test func `what a token had used up before a reset is no other device's`() throws {
     var policy = DevicePolicy.forSimulatedLock
     policy.commands[BoundedText("unlock")]?.allowsCompatibility = true

@@ -47,6 +47,15 @@ import HoldfastDevice
     }
   }
 
+  @Test func `the home of the audit log is the same in flash`() {
+    var policy = policy(commandCount: 1)
+    for home in [nil, KeyID(filledWith: 5)] {
+      policy.auditRules.home = home
+      let small = FirmwarePolicy(policy)?.auditHome
+      #expect(small == home)
+    }
+  }
+
   @Test func `more than 16 commands are refused, and no image is made`() throws {
     #expect(throughFlash(policy(commandCount: 17)) == nil)
     #expect(throws: FirmwareImageFault.tooManyCommands) { _ = try TestImage(policy: policy(commandCount: 17)) }

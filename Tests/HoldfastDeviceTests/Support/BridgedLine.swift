@@ -15,13 +15,18 @@ final class BridgedLine: Sendable {
   private let place: TemporaryFolder
   private let ended: WakeUp
 
-  init(scheme: String = "unix", timing: BridgeTiming = BridgeTiming(retryMilliseconds: 50)) throws {
+  init(
+    scheme: String = "unix", timing: BridgeTiming = BridgeTiming(retryMilliseconds: 50),
+    listeners: [any ChannelListener] = []
+  ) throws {
     let place = try TemporaryFolder()
     let listener = try Listener(try Endpoint(parsing: "unix-stream:\(place.path)/line"))
     let notices = NoticeLog<BridgeNotice>()
     let endpoint = try Endpoint(parsing: "\(scheme):\(place.path)/front")
     let ended = try WakeUp()
-    let bridge = try Bridge(endpoints: [endpoint], hardware: listener.endpoint, timing: timing) { notices.add($0) }
+    let bridge = try Bridge(
+      endpoints: [endpoint], listeners: listeners, hardware: listener.endpoint, timing: timing
+    ) { notices.add($0) }
     (self.place, self.listener, self.notices, self.endpoint) = (place, listener, notices, endpoint)
     (self.ended, self.bridge) = (ended, bridge)
     let isStarted = Thread.detach {

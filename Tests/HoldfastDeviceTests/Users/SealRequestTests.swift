@@ -41,7 +41,7 @@ import HoldfastDevice
   @Test func `the request names device, user, command, parameters and a fresh challenge, under a code of the user's`()
     throws
   {
-    device.policy.texts[BoundedText("lock")] = RequestTemplate("Lock door {1}, then {2}{3}{9}{}")
+    device.policy.texts[BoundedText("lock")] = RequestTemplate("Lock door {1}, then {2}{3}{7}{0}{9}{}")
     let verdict = try ask("ann", "lock", "7&u=bob", "é{1}")
     #expect(verdict.status == .accepted)
     let asked = try contents(verdict)
@@ -50,7 +50,7 @@ import HoldfastDevice
       asked
         == SealRequestContents(
           device: device.folder.descriptor.deviceID, user: "ann", command: "lock", parameters: ["7&u=bob", "é{1}"],
-          challenge: challenge.bytes, expires: testTime + 300, text: "Lock door 7&u=bob, then é{1}{9}{}"))
+          challenge: challenge.bytes, expires: testTime + 300, text: "Lock door 7&u=bob, then é{1}{7}{0}{9}{}"))
     let request = try UncheckedSealRequest(Array(try #require(verdict.result).utf8))
     let (secret, other) = (try hostSecret(), [UInt8](repeating: 1, count: 32))
     #expect(try request.isAuthentic(under: secret.span))
