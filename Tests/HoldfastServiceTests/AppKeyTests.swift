@@ -114,6 +114,9 @@ import Testing
     let again = try test.fetched(bad) { $0.domain = "api.example" }
     #expect(again["message_key"] == decoy["message_key"])
     #expect(algorithm == "ES256" || again["token"] == decoy["token"])
+    // No approved app gets a token for a domain without protection.
+    try test.addDomain("open.example", [("unprotected", .bool(true))])
+    #expect(try test.fetch(bad) { $0.domain = "open.example" }.reasons == ["unknownImage", "debugger"])
     // Everything but the token is refused as before, and so is evidence of an unknown maker.
     #expect(try test.fetch(bad).reasons == ["unknownImage", "debugger"])
     let forged = TestApp(salt: 3, evidenceKey: [UInt8](repeating: 1, count: 32))

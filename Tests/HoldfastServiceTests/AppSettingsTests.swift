@@ -83,6 +83,14 @@ import Testing
     try test.addDomain("d1.example", [("lifetime_seconds", .integer(10))])
     #expect(throws: AdministrationFault.conflict(.tooMany)) { try test.addDomain("d64.example") }
     #expect(try test.list("listDomains").count == 64 && test.list("listPins").count == 16)
+    func set(_ number: Int) throws {
+      let members = [("name", JSONValue.string("\(number)")), ("value", .string("a"))]
+      _ = try test.perform("setString", body: .object(members))
+    }
+    for number in 0..<256 { try set(number) }
+    try set(3)
+    #expect(throws: AdministrationFault.conflict(.tooMany)) { try set(256) }
+    #expect(try test.list("listStrings", query: [("limit", "1000")]).count == 256)
     // The largest configuration that there may be is one that apps can read.
     #expect(try test.fleet.configuration(services: []).utf8.count < 128 * 1024)
   }

@@ -114,6 +114,22 @@ import Testing
     #expect(try home.state()["pages_refused"]?.number == UInt64(bad.count) + 4)
   }
 
+  @Test func `refused pages of 4,096 devices wait, and those of further ones are written at once`() {
+    let (pages, now) = (RefusedPages(), TestFleet.now)
+    func add(_ number: Int, at now: UInt64) -> UInt64 {
+      pages.add(2, of: fixed([UInt8](repeating: 0, count: 14) + [UInt8(number >> 8), UInt8(number & 0xff)]), at: now)
+    }
+    for number in 0..<RefusedPages.limit { #expect(add(number, at: now) == 2) }
+    for number in 0..<RefusedPages.limit { #expect(add(number, at: now) == 0) }
+    let next = RefusedPages.limit
+    for _ in 0..<2 { #expect(add(next, at: now) == 2) }
+    // A second later one of them has been written: it makes room for another one.
+    #expect(add(0, at: now + 1) == 4)
+    #expect(add(next, at: now + 2) == 2)
+    #expect(add(next, at: now + 2) == 0)
+    #expect(add(1, at: now + 2) == 4)
+  }
+
   @Test(arguments: TestedDatabase.installed)
   func `operators and couriers bring parts of one log`(_ database: TestedDatabase) throws {
     let home = try TestHome(database)

@@ -61,10 +61,14 @@ final class Backup {
     return try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: clock)
   }
 
+  func reader() throws -> BackupReader {
+    _ = rewind()
+    return try BackupReader(with: ServiceKey(secret(TestFleet.serviceKey)), read: { self.next($0) })
+  }
+
   /// The records, decrypted.
   func records() throws -> [BackupRecord] {
-    _ = rewind()
-    let reader = try BackupReader(with: ServiceKey(secret(TestFleet.serviceKey)), read: { self.next($0) })
+    let reader = try reader()
     var records: [BackupRecord] = []
     while true {
       records.append(try reader.next())
@@ -381,6 +385,20 @@ final class Backup {
     #expect(found == [point, point, point, point])
     #expect(try test.fleet.agreementKey() != point)
     #expect(try test.fleet.issuerKeys().first?.point != point)
+  }
+
+  @Test func `a backup whose first chunk has no whole beginning is damaged`() throws {
+    let key = ServiceKey(secret(TestFleet.serviceKey))
+    for count in [0, 1, 15, 16] {
+      var random = SystemRandom()
+      let sealing = try BackupSealing.writing(with: key, random: &random)
+      let backup = Backup(sealing.header + (try sealing.seal([UInt8](repeating: 0, count: count), isLast: true)))
+      if count < 16 {
+        #expect(throws: BackupFault.damaged, "\(count) bytes") { _ = try backup.reader() }
+      } else {
+        #expect(try backup.reader().version == 0)
+      }
+    }
   }
 
   @Test func `an export that cannot be written leaves no file`() throws {

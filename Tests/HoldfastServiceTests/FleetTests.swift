@@ -108,7 +108,9 @@ import Testing
     }
     let before = try test.perform("listChanges")
     #expect(isRefused("listDevices", query: [("limt", "1")]))
-    #expect(isRefused("listDevices", query: [("limit", "0")]))
+    for number in ["0", "01", "+1", "12345678901234567", "18446744073709551615", "18446744073709551617"] {
+      #expect(isRefused("listDevices", query: [("limit", number)]), "\(number)")
+    }
     #expect(isRefused("listDevices", query: [("limit", "1"), ("limit", "2")]))
     #expect(isRefused("revokeDevice", key: id, .object([])))
     #expect(isRefused("revokeDevice", key: id, .object([("reason", .string("x")), ("force", .bool(true))])))

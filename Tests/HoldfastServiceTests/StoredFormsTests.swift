@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastIssuer
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastService
 import HoldfastStorage
@@ -97,6 +98,29 @@ import Testing
       inputKey: TestFleet.serviceKey.span, salt: Span(), info: Array("holdfast/1 service key id".utf8).span,
       into: &span)
     #expect(Array(backup[..<40]) == Array("holdfast-service/backup1".utf8) + id.prefix(16))
+  }
+
+  @Test func `the chunks of a backup are sealed under their numbers from 0, and the last one as the last`() throws {
+    var random = SystemRandom()
+    let sealing = try BackupSealing.writing(with: ServiceKey(secret(TestFleet.serviceKey)), random: &random)
+    let header = sealing.header
+    var bytes = [UInt8](repeating: 0, count: 32)
+    var span = bytes.mutableSpan
+    var cryptography = OpenSSLCryptography()
+    try cryptography.hkdfSHA256(
+      inputKey: TestFleet.serviceKey.span, salt: header.span.extracting(last: 32),
+      info: Array("holdfast/1 backup".utf8).span, into: &span)
+    let key: Secret<32> = secret(bytes)
+    for number in 0...300 {
+      let sealed = try sealing.seal([7, 8, 9], isLast: number == 300)
+      let nonce = [UInt8](repeating: 0, count: 9) + [UInt8(number >> 8), UInt8(number & 0xff), number == 300 ? 1 : 0]
+      guard let tag = AuthenticationTag(sealed.span.extracting(last: 16)) else { throw CryptographyFailure() }
+      var chunk = Array(sealed.prefix(3))
+      var message = chunk.mutableSpan
+      try cryptography.aes256GCMOpen(
+        key: key, nonce: nonce.span, authenticating: header.span, message: &message, tag: tag)
+      #expect(chunk == [7, 8, 9])
+    }
   }
 
   @Test func `the keys of domains, messages and decoys follow from the account's key by name and number`() throws {

@@ -75,7 +75,7 @@ extension Schema {
   private func value(ofQuery text: String) -> JSONValue {
     switch self {
     case .integer, .time:
-      guard text.utf8.count < 17, let number = UInt64(text), String(number) == text else { return .string(text) }
+      guard let number = UInt64(text), String(number) == text else { return .string(text) }
       return .integer(number)
     default: return .string(text)
     }

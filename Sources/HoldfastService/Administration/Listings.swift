@@ -145,27 +145,20 @@ extension Listing {
       ORDER BY r.created, r.id LIMIT $2
       """)
 
+  private static let refusalColumns: KeyValuePairs<String, Kind> = [
+    "number": .number, "time": .time, "step": .text, "reasons": .words, "code": .optional(.text),
+    "device": .optional(.id(16)), "prover": .optional(.id(16)), "image": .optional(.id(32)),
+  ]
+
   static let refusals = Listing(
-    "refusals",
-    [
-      "number": .number, "time": .time, "step": .text, "reasons": .words, "code": .optional(.text),
-      "device": .optional(.id(16)), "prover": .optional(.id(16)),
-      "image": .optional(.id(32)),
-    ],
-    by: .descendingNumber,
+    "refusals", refusalColumns, by: .descendingNumber,
     page: """
       SELECT number, moment, step, reasons, code, device, prover, image FROM refusals WHERE number < $1
       ORDER BY number DESC LIMIT $2
       """)
 
   static let refusalsOfCode = Listing(
-    "refusals",
-    [
-      "number": .number, "time": .time, "step": .text, "reasons": .words, "code": .optional(.text),
-      "device": .optional(.id(16)), "prover": .optional(.id(16)),
-      "image": .optional(.id(32)),
-    ],
-    by: .descendingNumber,
+    "refusals", refusalColumns, by: .descendingNumber,
     page: """
       SELECT number, moment, step, reasons, code, device, prover, image FROM refusals WHERE number < $1 AND code = $3
       ORDER BY number DESC LIMIT $2

@@ -132,8 +132,7 @@ extension FleetSession {
     if let log = try auditLog(of: device) {
       let start = max(log.through, log.cut)
       // The log may begin behind entries that the device no longer keeps, but only where its hash is known.
-      let heads = try auditHeads(of: device, from: start, through: start)
-      if start == 0 || heads[start] != nil {
+      if try auditHeads(of: device, from: start, through: start)[start] != nil {
         let end = try auditEnd(of: device, from: start)
         try run("UPDATE audit_logs SET through = $2 WHERE device = $1", key, .unsigned(end))
         // The entries themselves have these hashes.

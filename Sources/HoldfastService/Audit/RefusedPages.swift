@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// Anyone can send such pages. Each instance writes their number at most once a second for a device, so that a flood of them neither costs a
 /// transaction for each request nor holds up the device's own pages. If an instance ends, it loses the numbers of its last second.
-final class RefusedPages: Sendable {
+package final class RefusedPages: Sendable {
   private struct Count {
     var waiting: UInt64
     /// The time of the last write, in Unix seconds.
@@ -13,13 +13,15 @@ final class RefusedPages: Sendable {
   }
 
   /// The number of devices whose pages can wait.
-  private static let limit = 4096
+  package static let limit = 4096
   private let counts = Mutex<[DeviceID: Count]>([:])
+
+  package init() {}
 
   /// Counts pages of a device.
   ///
   /// - Returns: The number that is to be written now.
-  func add(_ count: Int, of device: DeviceID, at now: UInt64) -> UInt64 {
+  package func add(_ count: Int, of device: DeviceID, at now: UInt64) -> UInt64 {
     counts.withLock { counts in
       if counts[device] == nil, counts.count >= Self.limit {
         counts = counts.filter { $0.value.waiting > 0 || $0.value.written >= now }
@@ -35,7 +37,7 @@ final class RefusedPages: Sendable {
   }
 
   /// Returns the number that waits, for a transaction that is due anyway.
-  func take(of device: DeviceID, at now: UInt64) -> UInt64 {
+  package func take(of device: DeviceID, at now: UInt64) -> UInt64 {
     counts.withLock { counts in
       guard let waiting = counts[device]?.waiting else { return 0 }
       counts[device] = Count(waiting: 0, written: now)

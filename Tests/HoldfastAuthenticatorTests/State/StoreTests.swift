@@ -196,6 +196,31 @@ import HoldfastAuthenticator
     #expect(throws: AuthenticatorFault.counterExhausted) { try code(opened(), of: "alice") }
   }
 
+  @Test func `a state has 8,192 records and not one more, read or written`() throws {
+    try add(NewRecord(), to: opened())
+    var random = TestRandom(state: 5)
+    let source = try Authenticator(store: store, cost: .test, random: &random)
+    var template: [UInt8] = []
+    try #require(try source.tables.records().first).encode(into: &template)
+    let name = try #require(template.firstRange(of: Array("alice".utf8)))
+    func records(_ count: Int) throws -> [StoredRecord] {
+      try (10_000..<10_000 + count).map { number in
+        var bytes = template
+        bytes.replaceSubrange(name, with: Array("\(number)".utf8))
+        var reader = CBORReader(bytes.span)
+        return try StoredRecord(&reader)
+      }
+    }
+    store.contents = try encodedState(records(8193), [], changeCount: 3)
+    #expect(throws: AuthenticatorFault.corrupt) { try opened() }
+    store.contents = try encodedState(records(8192), [], changeCount: 3)
+    let before = store.contents
+    let authenticator = try opened()
+    #expect(try authenticator.records().count == 8192)
+    #expect(throws: AuthenticatorFault.diskFull) { try add(NewRecord("zoe"), to: authenticator) }
+    #expect(store.contents == before)
+  }
+
   /// The other process uses up a code after each of the reads of the first one, in turn.
   @Test(arguments: 0..<3) func `two processes at one store never show one code`(reads: Int) throws {
     let (one, other) = (try opened(), try opened())
