@@ -71,29 +71,29 @@ def median(worker):
 
 def of_bytes(scene, quick, progress):
     """The measuring of a file, next to C."""
-    progress.begin(BYTES)
     series = {"Holdfast": [], "C with libcrypto": []}
     header = (scene.folder / "executable").read_bytes()[:64]
-    for size in sizes("bytes", quick):
-        name = f"file-{size}"
-        (scene.folder / name).write_bytes(header + bytes(max(0, size - len(header))))
-        series["Holdfast"].append((size, median(scene.work(f"measure:{name}"))))
-        series["C with libcrypto"].append((size, median(scene.reference(f"measure:{name}"))))
-        (scene.folder / name).unlink()
+    with progress.row(BYTES):
+        for size in sizes("bytes", quick):
+            name = f"file-{size}"
+            (scene.folder / name).write_bytes(header + bytes(max(0, size - len(header))))
+            series["Holdfast"].append((size, median(scene.work(f"measure:{name}"))))
+            series["C with libcrypto"].append((size, median(scene.reference(f"measure:{name}"))))
+            (scene.folder / name).unlink()
     return Growth("bytes", BYTES, "bytes", series, is_steep=True)
 
 
 def of_libraries(scene, quick, progress):
     """The measuring of a process with that many libraries, each of 64 KiB of code."""
-    progress.begin(LIBRARIES)
     library, folder = peers.library("library"), scene.folder / "libraries"
     folder.mkdir()
     points = []
-    for size in sizes("libraries", quick):
-        for number in range(size):
-            if not (folder / f"{number}.so").exists():
-                shutil.copyfile(library, folder / f"{number}.so")
-        points.append((size, median(scene.work(f"libraries:{size}"))))
+    with progress.row(LIBRARIES):
+        for size in sizes("libraries", quick):
+            for number in range(size):
+                if not (folder / f"{number}.so").exists():
+                    shutil.copyfile(library, folder / f"{number}.so")
+            points.append((size, median(scene.work(f"libraries:{size}"))))
     return Growth("libraries", LIBRARIES, "libraries of 64 KiB", {"Holdfast": points})
 
 
@@ -101,13 +101,13 @@ def of_ledger(scene, quick, progress):
     """What a device does, with a ledger that is full of one kind of record. Nothing waits for the disk."""
     series = {}
     for kind, name in RECORDS.items():
-        progress.begin(name)
         series[name] = []
-        for size in sizes(kind, quick):
-            work = scene.work(f"{kind}:{size}", LD_PRELOAD=str(peers.library("no_sync")))
-            series[name].append((size, median(work)))
-            for file in scene.folder.glob("ledger*"):
-                file.unlink()
+        with progress.row(name):
+            for size in sizes(kind, quick):
+                work = scene.work(f"{kind}:{size}", LD_PRELOAD=str(peers.library("no_sync")))
+                series[name].append((size, median(work)))
+                for file in scene.folder.glob("ledger*"):
+                    file.unlink()
     return Growth("records", "Rounds, both sides, with more of what a device keeps", "records", series)
 
 

@@ -6,7 +6,7 @@ usage: run.py [--holdfast PROGRAM] [--program Benchmark] [--charts bench-charts]
 Each round times Holdfast and each peer of a row, one right after the other, so that other work meets all of them. A time is the
 processor's, except that of rounds over a socket and of a whole proof, which is the clock's. Every result is checked while it is timed.
 Of the board in QEMU, instructions are counted in the same run. Before each row, standard error has its number and an estimate of the
-rest.
+rest; a terminal has it each second.
 """
 
 import argparse
@@ -32,6 +32,7 @@ from spread import ratio, spread
 USUAL, QUICK = (15, 40_000_000), (3, 10_000_000)
 # The name of the board's rows, which one life of a device gives all at once.
 BOARD = "board"
+PREPARATION = "preparation"
 
 
 class Timed:
@@ -97,25 +98,26 @@ def main():
     scene = Scene(options.holdfast.resolve(), options.program.resolve(), folder)
     began, load = time.monotonic(), os.getloadavg()[0]
     try:
-        scene.prepare()
+        seconds = peers.BUILD / f"seconds{'-quick' if options.quick else ''}.json"
+        with Progress([PREPARATION], seconds).row(PREPARATION):
+            scene.prepare()
         has_board, has_growth = options.only in ("", BOARD), options.only in ("", "growth")
         chosen = [row for row in rows.rows(scene) if options.only in row.name]
         names = [*([BOARD] if has_board else []), *(row.name for row in chosen), *(growth.NAMES if has_growth else [])]
-        progress = Progress(names, peers.BUILD / f"seconds{'-quick' if options.quick else ''}.json")
+        progress = Progress(names, seconds)
         counts, timed, curves = [], [], []
         # First: the firmware is built before anything is timed.
         if has_board:
-            progress.begin(BOARD)
-            counts = counted.measure(scene.holdfast, scene.folder)
+            with progress.row(BOARD):
+                counts = counted.measure(scene.holdfast, scene.folder)
             document.show_board(counts)
         for row in chosen:
-            progress.begin(row.name)
             timed.append(Timed(row))
-            timed[-1].measure(scene, *(QUICK if options.quick else USUAL))
+            with progress.row(row.name):
+                timed[-1].measure(scene, *(QUICK if options.quick else USUAL))
             document.show(timed[-1])
         if has_growth:
             curves = growth.measure(scene, options.quick, progress)
-        progress.end()
     finally:
         scene.close()
         shutil.rmtree(folder, ignore_errors=True)

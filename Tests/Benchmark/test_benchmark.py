@@ -91,9 +91,8 @@ def run_rows(names, file, seconds):
     clock, out = Clock(), io.StringIO()
     progress = Progress(names, file, clock, out)
     for name, taken in zip(names, seconds, strict=True):
-        progress.begin(name)
-        clock.seconds += taken
-    progress.end()
+        with progress.row(name):
+            clock.seconds += taken
     return out.getvalue().splitlines()
 
 
@@ -111,6 +110,42 @@ def test_each_row_is_announced_with_its_number_and_an_estimate_of_the_rest(tmp_p
         "row 3 of 4, about 180 s left: three",
         "row 4 of 4, about 60 s left: four",
     ]
+    # Nothing is new the next time.
+    assert run_rows(["one", "four"], file, [20, 1])[0] == "row 1 of 2, about 21 s left: one"
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what it gets."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_row_tells_a_terminal_how_long_it_has_taken_and_what_is_left(tmp_path):
+    clock, out = Clock(), Terminal()
+    progress = Progress(["one", "two"], tmp_path / "seconds.json", clock, out)
+    with progress.row("one"):
+        clock.seconds += 3
+        progress.tick()
+        clock.seconds += 7
+    with progress.row("two"):
+        for seconds in (4, 50):
+            clock.seconds += seconds
+            progress.tick()
+    clear = "\r\033[K"
+    assert out.getvalue() == (
+        f"row 1 of 2: one\n\r  3 s\033[K{clear}"
+        f"row 2 of 2, about 10 s left: two\n\r  4 s, about 6 s left\033[K\r  54 s, about 1 s left\033[K{clear}"
+    )
+
+
+def test_a_row_that_fails_leaves_no_line_below_and_no_time(tmp_path):
+    out = Terminal()
+    progress = Progress(["one"], tmp_path / "seconds.json", Clock(), out)
+    with pytest.raises(ZeroDivisionError), progress.row("one"):
+        progress.tick()
+        raise ZeroDivisionError
+    assert out.getvalue().endswith("\r  0 s\033[K\r\033[K") and not (tmp_path / "seconds.json").exists()
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"one": "x"}', '{"one": null}', '{"one": 0}', '{"one": -1}'])
