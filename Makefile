@@ -58,7 +58,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service simulate libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
+.PHONY: help openapi build service simulate libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages suite-packages model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -237,12 +237,14 @@ check: packages database-packages ## Check format, unit tests and vectors, for q
 	@Tests/run check
 
 test: packages database-packages ## Build and check everything; ONLY="text" selects the suites whose names contain the text.
+	@ONLY="$(ONLY)" Tests/run
+
+suite-packages: # Install what only suites need; those for which a part cannot be had are skipped.
 	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
 	@Tests/install-packages $(CONSOLE_TEST_PACKAGES) || true
 	@$(MAKE) --no-print-directory $(SCHEMATHESIS) || true
-	@ONLY="$(ONLY)" Tests/run
 
 # The works are compiled as the program is. Their support imports Foundation, and they have therefore a separate build folder.
 BENCH = .build-bench

@@ -470,7 +470,7 @@ if isForTests {
     target.swiftSettings = (target.swiftSettings ?? []) + optimised
   }
   package.products.removeAll { $0.name == "HoldfastProofKeys" }
-  package.targets.removeAll { ["HoldfastProofKeys", "ProofKeysTool"].contains($0.name) }
+  package.targets.removeAll { ["HoldfastProofKeys", "ProofKeysTool", "VerifyPathCheck"].contains($0.name) }
 }
 
 // Only for `make fuzz`: libFuzzer contains the main function, and would replace that of every other program.
@@ -482,5 +482,9 @@ if Context.environment["HOLDFAST_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
       name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Fuzzer",
-      swiftSettings: fuzzed + [.unsafeFlags(["-parse-as-library"])]))
+      swiftSettings: fuzzed + [.unsafeFlags(["-parse-as-library"])],
+      linkerSettings: [
+        .unsafeFlags(
+          ["8bit_counters", "pcs"].flatMap { ["-Xlinker", "--wrap=__sanitizer_cov_\($0)_init"] })
+      ]))
 }
