@@ -93,7 +93,7 @@ package struct CRC32 {
 
 /// A NOR flash in memory, whose power can be made to fail after a given number of words.
 @safe public struct SimulatedFlash: ~Copyable, FlashMemory {
-  private let memory: UnsafeMutableRawBufferPointer
+  private let memory: UnsafeMutableRawPointer
   /// The number of words that can still be programmed or erased; nil for no limit.
   public var remainingWordCount: Int?
 
@@ -102,13 +102,17 @@ package struct CRC32 {
   /// - Precondition: `memory` has at least ``FlashLayout/byteCount`` bytes.
   public init(_ memory: UnsafeMutableRawBufferPointer) {
     precondition(memory.count >= FlashLayout.byteCount)
-    unsafe self.memory = memory
+    unsafe self.memory = memory.baseAddress!
   }
 
   /// The contents of the memory.
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self)
-    get { unsafe _overrideLifetime(UnsafeRawBufferPointer(memory).bindMemory(to: UInt8.self).span, borrowing: self) }
+    get {
+      // Of one length, which the compiler knows.
+      let bytes = unsafe UnsafeRawBufferPointer(start: memory, count: FlashLayout.byteCount)
+      return unsafe _overrideLifetime(bytes.bindMemory(to: UInt8.self).span, borrowing: self)
+    }
   }
 
   /// Programs a word if the power has not failed.

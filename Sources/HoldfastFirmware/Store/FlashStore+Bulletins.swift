@@ -175,9 +175,11 @@ struct RevokedTokens: ~Escapable {
   /// Returns whether there is an entry that begins with these bytes.
   @inline(never)
   func contains(_ start: Span<UInt8>) -> Bool {
-    for place in stride(from: 0, to: entries.count, by: Self.entryByteCount)
-    where entries[place] == start[0] && entries.extracting(place..<place + start.count).elementsEqual(start) {
-      return true
+    let first = start[0]
+    var rest = entries
+    while rest.count > 0 {
+      if rest[0] == first, rest.extracting(first: start.count).elementsEqual(start) { return true }
+      rest = rest.extracting(droppingFirst: Self.entryByteCount)
     }
     return false
   }

@@ -29,7 +29,11 @@ __attribute__((no_builtin("memcpy"))) void *memcpy(
 
 void *memmove(void *destination, const void *source, size_t count) {
   if ((uintptr_t)destination - (uintptr_t)source >= count) return memcpy(destination, source, count);
-  for (size_t left = count; left > 0; left--) ((uint8_t *)destination)[left - 1] = ((const uint8_t *)source)[left - 1];
+  // From the end, since the places overlap. A word is loaded before a part of it is overwritten.
+  uint8_t *to = (uint8_t *)destination + count;
+  const uint8_t *from = (const uint8_t *)source + count;
+  for (; count >= 4; count -= 4) ((Word *)(to -= 4))->value = ((const Word *)(from -= 4))->value;
+  while (count-- > 0) *--to = *--from;
   return destination;
 }
 

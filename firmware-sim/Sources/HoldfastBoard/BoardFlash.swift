@@ -31,8 +31,9 @@ public struct BoardFlash: ~Copyable, FlashMemory {
   ///
   /// - Throws: ``FlashFailure`` for an invalid offset, or if a zero bit would have to become a one.
   public mutating func program(_ word: UInt32, at offset: Int) throws(FlashFailure) {
-    lookAtFuse()
-    defer { burnFuse() }
+    guard board_load(Self.fuse) == 0 else {
+      return try burningFuse { (model) throws(FlashFailure) in try model.program(word, at: offset) }
+    }
     try model.program(word, at: offset)
   }
 
@@ -40,20 +41,23 @@ public struct BoardFlash: ~Copyable, FlashMemory {
   ///
   /// - Throws: ``FlashFailure`` for an invalid offset.
   public mutating func erasePage(at offset: Int) throws(FlashFailure) {
-    lookAtFuse()
-    defer { burnFuse() }
-    try model.erasePage(at: offset)
+    try burningFuse { (model) throws(FlashFailure) in try model.erasePage(at: offset) }
   }
 
-  private mutating func lookAtFuse() {
+  /// Changes the flash with the fuse's number of words, and writes back what is left of them.
+  private mutating func burningFuse(
+    _ change: (inout SimulatedFlash) throws(FlashFailure) -> Void
+  ) throws(FlashFailure) {
     let left = board_load(Self.fuse)
     model.remainingWordCount = left == 0 || left == Self.blown ? nil : Int(left)
-  }
-
-  private func burnFuse() {
-    guard let left = model.remainingWordCount else { return }
-    board_store(Self.fuse, left == 0 ? Self.blown : UInt32(left))
-    if left == 0 { stop() }
+    defer {
+      if let left = model.remainingWordCount {
+        board_store(Self.fuse, left == 0 ? Self.blown : UInt32(left))
+        if left == 0 { stop() }
+      }
+      model.remainingWordCount = nil
+    }
+    try change(&model)
   }
 }
 
