@@ -33,13 +33,15 @@ import Testing
   }
 
   private func address(of memory: borrowing LockedMemory) -> UInt {
-    memory.withBytes { bytes in bytes.withUnsafeBytes { unsafe UInt(bitPattern: $0.baseAddress) } }
+    memory.withBytes { bytes in unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } }
   }
 
   /// The flags of the mapping with an address; none if nothing is mapped there.
   private func kernelFlags(at address: UInt) throws -> Set<Substring> {
     var isInside = false
-    for line in try String(contentsOfFile: "/proc/self/smaps", encoding: .utf8).split(separator: "\n") {
+    let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
+    let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+    for line in text.split(separator: "\n") {
       let words = line.split(separator: " ")
       let ends = words[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
       if ends.count == 2 { isInside = ends[0] <= address && address < ends[1] }

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastOpenSSL
 import TestSupport
 import Testing
 
@@ -47,5 +48,27 @@ import HoldfastAuthenticator
     #expect(read(String(decoding: written + [0x30], as: UTF8.self)) == nil)
     #expect(read("") == nil)
     #expect(read(String(repeating: "U", count: 28)) == nil)
+  }
+
+  @Test func `an undo copy is of no use for another record, nor for another secret in its own`() throws {
+    let test = try TestAuthenticator()
+    let authenticator = test.authenticator
+    var random = TestRandom(state: 5)
+    try authenticator.add(
+      [NewRecord("alice"), NewRecord("bob", secret: randomSecret)], protection: .none, random: &random)
+    let alice = try authenticator.record(user: "alice", purpose: .otp)
+    let code = try authenticator.prepareChange(of: alice, random: &random)
+    let stored = try authenticator.tables.records()
+    let undo = try #require(stored[0].undo)
+    var cryptography = OpenSSLCryptography()
+    let opened = stored.map { UndoCopy.open(undo, for: $0.record, under: code, using: &cryptography) != nil }
+    #expect(opened == [true, false])
+    var exchanged = stored[0]
+    exchanged.secret = stored[1].secret
+    try authenticator.tables.save(exchanged)
+    let new = try pin("2468")
+    #expect(throws: AuthenticatorFault.wrongUndoCode) {
+      try authenticator.change(alice, from: .none, to: new, under: code, random: &random)
+    }
   }
 }

@@ -21,6 +21,13 @@ import HoldfastAuthenticator
       request, for: record, challenge: challenge, with: .none, clock: TestClock(seconds: seconds))
   }
 
+  @Test func `a challenge of the client's has 16 digits, two for each random byte`() throws {
+    var random = RepeatingRandom([0, 0x0a, 0x7f, 0x80, 0xff, 0x10, 0x01, 0xf0])
+    let challenge = try DeviceChallenge(random: &random)
+    #expect(challenge.digits == "000a7f80ff1001f0")
+    #expect(DeviceChallenge(challenge.digits) == challenge)
+  }
+
   // The expected values below were made in Python, only from RFC 6287 and docs/protocol.md.
 
   @Test func `the question of a seal is the digest of command and parameters`() throws {

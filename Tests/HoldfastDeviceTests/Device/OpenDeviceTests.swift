@@ -126,6 +126,25 @@ import Testing
     #expect(try round("unlock").result == "2")
   }
 
+  @Test func `each round is reported with what the ledger recorded of it, and as the repetition that it may be`() throws
+  {
+    let notices = NoticeLog<ServerNotice>()
+    let open = try OpenDevice(
+      folder: device.folder, keys: try device.folder.secrets(), random: SystemRandom(), clock: device.clock,
+      notify: { notices.add($0) })
+    var session = try open.session(actuator: LockActuator(device.lock))
+    let prover = try device.prover()
+    for (number, flaws) in [(1, []), (1, []), (2, .wrongIntegrity)] as [(UInt64, Flaws)] {
+      let answer = try prover.answer(try session.challenge(), command: "lock", flaws: flaws, number: number)
+      _ = session.respond(to: answer.message.span, waitedMilliseconds: 0)
+    }
+    let rounds = notices.all.compactMap { notice -> AuditedRound? in
+      if case .judged(let judged) = notice { judged.round } else { nil }
+    }
+    #expect(rounds.map(\.status) == [.accepted, .accepted, .integrityMismatch])
+    #expect(rounds.map(\.isRepetition) == [false, true, false])
+  }
+
   @Test func `a repetition that comes while its command is carried out is busy, and the command is carried out once`()
     throws
   {

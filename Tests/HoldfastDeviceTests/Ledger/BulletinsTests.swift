@@ -249,6 +249,51 @@ import HoldfastDevice
     #expect(try list(device, of: device.issuer) == nil)
   }
 
+  @Test func `the first bulletin of a key may have the number 1, and it is then known`() throws {
+    let device = try TestDevice()
+    #expect(try number(device, of: device.issuer) == 0)
+    #expect(try take(device) { ($0.number, $0.predecessor, $0.issuedAt) = (1, 0, 0) } == .taken)
+    #expect(try take(device) { ($0.number, $0.predecessor, $0.issuedAt) = (1, 0, 0) } == .known)
+    #expect(try number(device, of: device.issuer) == 1)
+  }
+
+  @Test func `a bulletin whose key is no longer trusted when the ledger has its turn is not heard`() throws {
+    let device = try TestDevice()
+    let issuer = try device.issuer.keyID()
+    try device.ledger.removeTrust(issuer, realClock: testTime)
+    try device.ledger.trust(
+      device.issuer.trustedKey(), terms: TrustTerms(until: testTime + 10), realClock: testTime)
+    let bytes = try device.issuer.bulletin(TestBulletin(for: device.folder.descriptor.deviceID))
+    var key = try device.folder.secrets().key()
+    var cryptography = OpenSSLCryptography()
+    // The signature is checked by the clock, and the ledger is asked with a later time.
+    for (seconds, result) in [(10, .refused), (9, .taken)] as [(UInt64, BulletinResult)] {
+      var store = SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock)
+      var allowance = MailAllowance.owner
+      let delivery = try takeBulletin(
+        bytes.span, to: device.folder.descriptor.deviceID, key: &key, keyID: device.folder.descriptor.keyID,
+        store: &store, policy: device.policy, realClock: testTime + seconds, allowance: &allowance,
+        using: &cryptography)
+      #expect(delivery.result == result)
+    }
+  }
+
+  @Test func `after the owner moved the floor back, tokens of a key with bulletins are revoked if they ended by it`()
+    throws
+  {
+    let device = try TestDevice()
+    try take(device) { $0.revoked = [(token, until: testTime + 100)] }
+    try take(device, after: 100) { $0.revoked = tokens(9...9, until: 500) }
+    #expect(try revokedCount(device) == 1)
+    try device.ledger.moveClockFloor(to: testTime, realClock: nil)
+    for (id, seconds, status) in [(0x77, 100, .tokenRevoked), (1, 100, .tokenRevoked), (0x77, 101, .accepted)]
+      as [(UInt8, UInt64, Status)]
+    {
+      let prover = try device.prover { ($0.tokenID, $0.expires) = (TokenID(filledWith: id), testTime + seconds) }
+      #expect(try device.connect().round(prover).status == status)
+    }
+  }
+
   @Test func `a device that was reset has no bulletins`() throws {
     let device = try TestDevice()
     try take(device) { ($0.revoked, $0.versions) = ([(token, until: testTime + 1000)], [("app.test", 2, 0, 0)]) }

@@ -71,6 +71,8 @@ struct MigrationTests {
     #expect(reason(MigrationWriter.account { $0.field(5, 11) }) == .invalidDigits)
     #expect(reason(MigrationWriter.account(type: 1) { $0.field(7, 1 << 53) }) == .invalidCounter)
     #expect(reason(MigrationWriter.account(type: 1) { $0.field(7, UInt64(bitPattern: -1)) }) == .invalidCounter)
+    // The counter of an account without one is not looked at otherwise.
+    #expect(reason(MigrationWriter.account(type: 2) { $0.field(7, 1 << 53) }) == .invalidCounter)
     #expect(reason(MigrationWriter.account(name: "")) == .invalidName)
     #expect(reason(MigrationWriter.account(name: "a\u{1b}[2J")) == .invalidName)
     #expect(reason(MigrationWriter.account(name: String(repeating: "a", count: 33))) == .userTooLong)
