@@ -20,6 +20,8 @@ import Testing
     let record = try test.perform(
       "rotateAppKey", body: .object([("active", .integer(TestFleet.now + 100))]), at: try test.instance())
     let keys = try test.fleet.appTokenKeys()
+    let changes = try String(decoding: test.perform("listChanges").compact(), as: UTF8.self)
+    #expect(changes.contains(#""app-key.rotate""#))
     #expect(keys.count == 2 && record["id"]?.text == hexadecimal(keys[1].id) && !keys[1].isForConfiguration)
     func signer(_ salt: UInt8) throws -> P256Point {
       var app = TestApp(salt: salt)

@@ -51,6 +51,9 @@ import Testing
     let last = try configuration()
     #expect(last["revision"]?.number == 10 && last["pins"]?.members?.map(\.0) == ["*"])
     #expect(try test.fetched(TestApp(salt: 1))["configuration"]?.number == 10)
+    // The log of changes says what a domain is.
+    let changes = try String(decoding: test.perform("listChanges").compact(), as: UTF8.self)
+    #expect(changes.contains(#" s, unprotected""#) && changes.contains(#" s, protected, measurement""#))
   }
 
   private func pinned(_ domain: String, _ pin: String) -> JSONValue {

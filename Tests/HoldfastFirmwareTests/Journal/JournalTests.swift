@@ -113,6 +113,13 @@ import HoldfastFirmware
     #expect(transactions(in: flash) == [[6], [3, 4, 5], [7]])
   }
 
+  @Test func `a slot is erased before it is used if as little as its last byte is not blank`() throws {
+    let last = FlashLayout.slots.first + FlashLayout.slotByteCount - 1
+    flash[last] = 0
+    _ = try create()
+    #expect(flash[last] == 0xff)
+  }
+
   @Test func `a transaction of one slot does not count in another`() throws {
     var journal = try create()
     let range = try journal.append([1, 2, 3, 4])

@@ -78,7 +78,9 @@ import HoldfastFirmware
   // MARK: Request numbers
 
   private func numbered(_ id: UInt8, expires: UInt64 = testTime + 1000) throws -> TestProver {
-    try firmware.prover { ($0.tokenID, $0.expires) = (TokenID(filledWith: id), expires) }
+    // Each byte of the id is another one, so that it matters which are compared.
+    let bytes = (0..<16 as Range<UInt8>).map { id &+ 3 &* $0 }
+    return try firmware.prover { ($0.tokenID, $0.expires) = (fixed(bytes), expires) }
   }
 
   private func ask(_ id: UInt8, _ number: UInt64 = 7, on other: TestMachine<TestStore>? = nil) throws -> TestVerdict {
@@ -181,7 +183,8 @@ import HoldfastFirmware
     times.advance(to: 5_000)
     times.note(0)
     var seconds: UInt64 = 0
-    for step: UInt64 in [61, 16_000, 16_384, 40_000, 65_536, 1_000_000, 10] {
+    // The last two steps end where 16 bits would have counted half a minute, without a limit and with one.
+    for step: UInt64 in [61, 16_000, 16_384, 40_000, 65_536, 1_000_000, 10, 41_687, 49_182] {
       seconds += step
       times.advance(to: 5_000 + 1000 * seconds)
       for place in 1..<64 { times.note(place) }
