@@ -8,7 +8,7 @@ import Testing
     return true
   }
 
-  @Test func `hexadecimal digits are small, and as many as the schema says`() {
+  @Test func `hexadecimal digits are lower-case, and as many as the schema says`() {
     let schema = Schema.hexadecimal(digitCount: 4)
     #expect(accepts(schema, .string("09af")))
     for text in ["", "09a", "09af0", "09ag", "09AF", "0 af", "0x9a"] { #expect(!accepts(schema, .string(text))) }

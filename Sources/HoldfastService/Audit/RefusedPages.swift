@@ -16,6 +16,7 @@ package final class RefusedPages: Sendable {
   package static let limit = 4096
   private let counts = Mutex<[DeviceID: Count]>([:])
 
+  /// Creates counts of no device.
   package init() {}
 
   /// Counts pages of a device.
