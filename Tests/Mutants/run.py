@@ -29,7 +29,7 @@ MODULES = [
 ]
 # Further tests of a module, in addition to its own.
 FURTHER = {
-    "HoldfastCore": ["HoldfastVectorsTests", "HoldfastFormatsTests", "HoldfastDeviceTests"],
+    "HoldfastCore": ["HoldfastVectorsTests", "HoldfastFormatsTests", "HoldfastDeviceTests", "HoldfastFirmwareTests"],
     "HoldfastFirmware": ["HoldfastDeviceTests"],
     "HoldfastIssuer": ["HoldfastVectorsTests", "HoldfastServiceTests"],
     "HoldfastAuthenticator": ["HoldfastVectorsTests"],

@@ -53,6 +53,7 @@ package final class MemoryStore: DeviceStore {
     package let realClock: UInt64?
     package let status: Status
     package let notice: Notice
+    package let tellsBulletins: Bool
   }
 
   package var rounds: [RecordedRound] = []
@@ -154,7 +155,8 @@ package final class MemoryStore: DeviceStore {
       RecordedRound(
         verifyingKey: round.verifyingKey, tokenID: round.tokenID, subject: round.subject, issuedAt: round.issuedAt,
         expires: round.expires, generation: round.generation, maximumUses: round.maximumUses, version: round.version,
-        command: round.command, realClock: round.realClock, status: decision.status, notice: decision.notice))
+        command: round.command, realClock: round.realClock, status: decision.status, notice: decision.notice,
+        tellsBulletins: round.tellsBulletins))
     decision.auditSequence = UInt64(rounds.count)
   }
 

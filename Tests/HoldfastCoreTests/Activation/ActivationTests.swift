@@ -36,6 +36,16 @@ import HoldfastCore
     #expect(device.store.codes.isEmpty && device.store.unproved.isEmpty)
   }
 
+  @Test func `the code is the credential of the grant and of the confirmation`() throws {
+    let device = try ExampleDevice()
+    try device.issue(id: 5)
+    var user = TestUser.with(activationText)
+    let (granted, grant) = device.reply(to: try user.answer(try device.opening()))
+    #expect(granted.status == .accepted && granted.credential == .code(5))
+    let confirmed = device.reply(to: try user.confirmation(of: grant).message).response
+    #expect(confirmed.status == .accepted && confirmed.credential == .code(5))
+  }
+
   @Test func `where the policy knows no protection of secrets, a grant demands none`() throws {
     let device = try ExampleDevice()
     try device.issue()
@@ -148,6 +158,16 @@ import HoldfastCore
     #expect((activated != nil) == (purpose == .activation && isGood))
     #expect((unlocked != nil) == (purpose == .unlock && isGood))
     #expect(activated?.lastAccepted == (isGood && purpose == .activation ? max(floor, clock ?? 0) : nil))
+  }
+
+  @Test(arguments: [OneUseCode.Purpose.activation, .unlock])
+  func `where no time is known, a code is judged as of the first second`(purpose: OneUseCode.Purpose) {
+    let facts = CodeFacts(
+      code: OneUseCodeRecord(
+        id: 1, purpose: purpose, key: Secret(), user: "ann", expires: 1, methods: ByPurpose(otp: hotpMethod)),
+      user: UserRecord(id: 7, lastAccepted: 0), userCount: 1, userCapacity: 4, clockFloor: 0)
+    let user = purpose == .unlock ? facts.unlockedUser(realClock: nil) : facts.activatedUser(realClock: nil)
+    #expect(user != nil)
   }
 
   @Test func `a confirmation before an opening, twice, late, or in another round is refused`() throws {

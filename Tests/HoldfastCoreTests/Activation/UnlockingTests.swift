@@ -18,6 +18,7 @@ import HoldfastCore
     let message = try user.answer(try device.opening())
     let (response, answer) = device.reply(to: message)
     #expect(response.status == .accepted && response.isPeerAuthenticated && !response.awaitsConfirmation)
+    #expect(response.credential == .code(1))
     guard case .done = try user.receive(answer.span) else {
       Issue.record("not done")
       return

@@ -85,6 +85,18 @@ import HoldfastCore
     #expect(status == .accepted && device.outgoing == "830800818250" + String(repeating: "01", count: 16) + "02")
   }
 
+  @Test func `where the policy knows no bulletins, a round tells nothing of them, and mail is none`() throws {
+    let device = try ExampleDevice()
+    var request = Request(command: "unlock")
+    request.number = 1
+    var prover = try Prover.with(try ExampleToken().token(), request: request)
+    #expect(try device.round(&prover).response.status == .accepted)
+    #expect(device.store.rounds.map(\.tellsBulletins) == [false])
+    try device.session.makeChallenge()
+    let answer = device.session.respondToMail(message(nil).span)
+    #expect(answer == nil)
+  }
+
   private func isMail(_ bytes: [UInt8]) throws -> Bool { try MailMessage(bytes.span) != nil }
 
   @Test func `a list is in order whatever the order of its rows, and its state depends on each of them`() throws {

@@ -149,6 +149,18 @@ import HoldfastCore
     }
   }
 
+  @Test(arguments: [(-1, 1), (0, 0), (1, 0), (29, 0), (30, -1), (31, -2)] as [(Int64, Int64)])
+  func `a clock is followed only as far as the nearest second of the code's half minute`(
+    seconds: Int64, offset: Int64
+  ) {
+    let position: UInt64 = 40_000_000
+    var user = UserRecord(id: 1, lastAccepted: 0)
+    user.accounts[.otp] = CodeAccount(method: totpMethod)
+    let now = UInt64(Int64(position) * 30 + seconds)
+    let isCounted = user.useUp(.otp, .near(position: position), at: now)
+    #expect(isCounted && user.clockOffsetSeconds == offset && user.lastAccepted == now)
+  }
+
   @Test func `a password's half minute and a seal's minute share one clock, and neither is good twice`() throws {
     var random = Steps(state: 11)
     var user = UserRecord(id: 1, lastAccepted: 1_790_000_000)

@@ -113,6 +113,15 @@ import HoldfastCore
     #expect(try coded.ask(seal: seal) == .sealRejected)
   }
 
+  @Test func `a parameter that looks like a user's challenge asks for none under another command`() throws {
+    let coded = try CodedDevice([.device, .seal], seal: challengeSealMethod)
+    coded.ann.challenge = IssuedChallenge(bytes: TypedBytes(), expires: coded.now + 300)
+    let parameters: [BoundedText<64>] = ["ann", "0123456789abcdef"]
+    let seal = try coded.seal(0, "unlock", parameters, challenge: [UInt8](repeating: 0, count: 8))
+    #expect(try coded.ask(seal: seal, parameters: parameters) == .accepted)
+    #expect(coded.ann.challenge == nil)
+  }
+
   @Test func `a challenge is used up before anything is compared`() throws {
     let coded = try CodedDevice([.device, .seal], seal: challengeSealMethod)
     coded.ann.challenge = IssuedChallenge(bytes: TypedBytes(), expires: coded.now + 300)

@@ -36,6 +36,18 @@ import Testing
     #expect(throws: EncodingFault.malformed) { try names(of: text) }
   }
 
+  @Test(arguments: [
+    (#""\ud800\udc00""#, "\u{10000}"), (#""\udbff\udfff""#, "\u{10ffff}"), (#""\ud83d\ude00""#, "\u{1f600}"),
+  ])
+  func `two halves of a pair are one character, from the first to the last`(_ escaped: String, _ text: String) throws {
+    #expect(try names(of: "{\(escaped):1}") == [text])
+  }
+
+  @Test(arguments: [#"\ud800\udbff"#, #"\ud800\ue000"#, #"\ud800"#, #"\udc00"#, #"\udfff\ud800"#, #"\ud800\n"#])
+  func `half of a pair is no character`(_ escaped: String) {
+    #expect(throws: EncodingFault.malformed) { try names(of: "{\"\(escaped)\":1}") }
+  }
+
   /// The names of an object's members, whose values are skipped.
   private func names(of text: String) throws -> [String] {
     let bytes = Array(text.utf8)

@@ -223,6 +223,9 @@ import HoldfastCore
     #expect(asking.status == (isBusy ? .busy : .accepted))
     #expect(asking.decision.notice.refusal == (isBusy ? .challengePending : nil))
     #expect(asking.with { $0.round.freshChallenge = nil }.status == .accepted)
+    // Whether a challenge is pending is nothing that a denied round is told.
+    let denied = asking.with { $0.round.integrity = .wrong }.decision
+    #expect(denied.status == .integrityMismatch && denied.notice.refusal == nil)
   }
 
   @Test func `a compatibility nonce is used up whatever the verdict, and refused before any other reason`() {

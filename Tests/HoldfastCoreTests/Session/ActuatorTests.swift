@@ -175,8 +175,9 @@ import HoldfastCore
       var bytes: [UInt8] = []
       entry.encode(into: &bytes)
       #expect(try AuditEntry(bytes.span) == entry)
-      let cut = Array(bytes.dropLast())
-      #expect(throws: EncodingFault.self) { try AuditEntry(cut.span) }
+      for other in [bytes.dropLast(), bytes + [0xf6]] {
+        #expect(throws: EncodingFault.self) { try AuditEntry(other.span) }
+      }
     }
     // Index 8, reason 8.
     for bad in [hex("86090a13070860"), hex("86090a14070860")] {

@@ -121,7 +121,8 @@ import HoldfastCore
     arguments: [
       ("a20140061864", 100), ("a3014006182a0700", 42), ("a2014007f6", nil), ("a2014008a2016161026162", nil),
       ("a201400783010203", nil), ("a2014007f5", nil), ("a2014007a2616160626161820102", nil), ("a2014007a0", nil),
-      ("a2014019ffff4102", nil), ("a301400700182007", nil),
+      ("a2014019ffff4102", nil), ("a301400700182007", nil), ("a2014007a2616100616200", nil),
+      ("a2014007a218180018190a", nil),
     ] as [(String, UInt64?)])
   func `labels of a reply above those that are known are read over`(text: String, highest: UInt64?) throws {
     #expect(try VerdictBody(hex(text).span).notice.highestRequestNumber == highest)

@@ -249,6 +249,17 @@ import HoldfastFirmware
     #expect(try other.round(prover, "status", number: 9).notice?.bulletinState == expected(numbers))
   }
 
+  @Test(arguments: [nil, true, false] as [Bool?])
+  func `a device without groups has a list of only itself, whether or not its log has a home`(homeRefuses: Bool?) throws
+  {
+    let firmware = try TestFirmware(homeRefuses: homeRefuses)
+    let machine = try TestMachine(firmware.open(), of: firmware)
+    #expect(try machine.status(firmware.prover(), "status") == .accepted)
+    _ = try machine.challenge()
+    let row = BulletinList.Row(audience: AudienceID(firmware.deviceID.bytes)!, number: 0)
+    #expect(machine.bulletinList() == BulletinList([row]))
+  }
+
   @Test func `only an accepted round tells the state of the list, and a key that is not trusted has none`() throws {
     try machine.withStore { (store: inout TestStore) throws in
       try store.add(ann, otp: hotpMethod, seal: nil, secret: usersSecret)

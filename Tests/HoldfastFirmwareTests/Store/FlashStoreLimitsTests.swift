@@ -53,6 +53,15 @@ import HoldfastFirmware
     #expect(firmware.contents() == (try machine.withStore { try $0.contents() }))
   }
 
+  @Test(arguments: [1 << 32, 3 << 32] as [UInt64])
+  func `the uses of a token that lasts beyond 32 bits of seconds are counted`(expires: UInt64) throws {
+    let prover = try counted(1, expires: expires)
+    for _ in 0..<2 { #expect(try machine.status(prover) == .accepted) }
+    for other in [machine, try TestMachine(firmware.open(), of: firmware)] {
+      #expect(try other.status(prover) == .usesExhausted)
+    }
+  }
+
   @Test func `a token of generation 0 counts until its issuer's key has a floor`() throws {
     func zeroth(_ issuer: Int) throws -> TestProver { try firmware.prover(from: issuer) { $0.generation = 0 } }
     #expect(try machine.status(zeroth(0)) == .accepted)
