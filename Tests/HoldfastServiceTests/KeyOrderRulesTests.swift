@@ -123,9 +123,12 @@ import Testing
     var policy = ServicePolicy()
     policy.tokenSeconds = 1000
     let test = try TestFleet(database, policy: policy)
+    let short = try test.rotation(after: 500).new
     let keys = try (0..<3).map { _ in try test.rotation(after: 100_000).new }
     let old = try test.signer()
     for key in keys.prefix(2) { _ = try test.introduce(key.id, until: 200_000) }
+    // This one is over in the second of the complete set.
+    _ = try test.introduce(short.id, until: 1110)
     var early = try LedgerDevice(test.device, trusting: [old.point])
     try early.visit(test)
     test.wait(seconds: 60)
@@ -133,7 +136,7 @@ import Testing
     for salt: UInt8 in 0...244 { try test.revoke(test.issuedToken(TestApp(salt: salt))) }
     _ = try test.bulletins()
     test.wait(seconds: 1050)
-    _ = try test.introduce(keys[2].id, until: 200_000)
+    _ = try test.introduce(keys[2].id, until: 200_000, by: old.id)
     let set = try test.bulletins().filter { try $0.says().issuer == old.id }
     #expect(set.first?.stamp.predecessor == 0)
     let said = try #require(try set.only?.says())
@@ -262,5 +265,20 @@ import Testing
     #expect(try test.fleet.endingTrust()?.first == "north")
     _ = try test.rotation(after: 0)
     #expect(try test.fleet.endingTrust() == nil, "the next key was not introduced")
+  }
+
+  @Test func `operators are told again of an end that was put off and moved back`() throws {
+    let test = try TestFleet(.sqlite)
+    let (old, new) = try test.rotation(after: 60)
+    let end: UInt64 = 20 * 86_400
+    _ = try test.introduce(new.id, until: end)
+    test.wait(seconds: 60)
+    let told = try #require(try test.fleet.endingTrust())
+    _ = try test.introduce(new.id, until: 10 * end, by: old.id)
+    #expect(try test.fleet.endingTrust() == nil)
+    _ = try test.introduce(new.id, until: end, by: old.id)
+    #expect(try test.fleet.endingTrust() == nil, "within a minute of the first time")
+    test.wait(seconds: 60)
+    #expect(try test.fleet.endingTrust() == told)
   }
 }

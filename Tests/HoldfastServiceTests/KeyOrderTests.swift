@@ -269,12 +269,15 @@ import Testing
       (first: first, device: try LedgerDevice(test.device, trusting: [old.point]))
     }
     let tokens = try (0..<100).map { salt in try test.issuedToken(TestApp(salt: UInt8(salt))) }
+    // The time of the last bulletin that is merged below.
+    let lastMerged: UInt64 = 1_104_560
     for index in 0..<48 {
       for device in devices where device.first == index { try device.device.visit(test, times: 1) }
       switch index {
       case 2: _ = try test.introduce(keys[0].id, until: 2_000_000)
       case 3: _ = try test.introduce(keys[1].id, until: 1_000_100)
       case 8: _ = try test.introduce(keys[2].id, until: 3_000_000)
+      case 9: _ = try test.introduce(keys[3].id, until: lastMerged)
       case 10: _ = try test.end(keys[0].id)
       default: try test.revoke(tokens[index])
       }
@@ -283,10 +286,10 @@ import Testing
     }
     for (first, device) in devices {
       try device.visit(test)
-      #expect(try device.trusted == [old.id, keys[1].id, keys[2].id], "\(first)")
+      #expect(try device.trusted == [old.id, keys[1].id, keys[2].id, keys[3].id], "\(first)")
     }
     let oldest = try #require(try test.bulletins().map { try $0.says() }.first { $0.issuer == old.id })
-    #expect(Set(oldest.introduced.keys) == Set(keys.prefix(3).map(\.id)) && oldest.ended == [keys[0].id])
+    #expect(Set(oldest.introduced.keys) == Set(keys.map(\.id)) && oldest.ended == [keys[0].id])
     #expect(oldest.revoked.count > 10)
     // What is over when a bulletin is merged, the merged one leaves out.
     test.wait(seconds: 1_100_000)
@@ -295,7 +298,9 @@ import Testing
       test.wait(seconds: 60)
       _ = try test.bulletins()
     }
-    let merged = try #require(try test.bulletins().map { try $0.says() }.first { $0.issuer == old.id })
+    let first = try #require(try test.bulletins().first { try $0.says().issuer == old.id })
+    #expect(first.stamp.issuedAt == TestFleet.now + lastMerged)
+    let merged = try first.says()
     #expect(Set(merged.introduced.keys) == [keys[0].id, keys[2].id])
     #expect(merged.ended == [keys[0].id])
   }

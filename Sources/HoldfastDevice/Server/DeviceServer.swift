@@ -102,9 +102,7 @@ public final class DeviceServer<
         device.ledger.dropCutEntries()
       }
     }
-    if isStarted { return gate }
-    gate.leave()
-    return nil
+    return isStarted ? gate : nil
   }
 }
 

@@ -196,21 +196,24 @@ import HoldfastAuthenticator
     #expect(throws: AuthenticatorFault.counterExhausted) { try code(opened(), of: "alice") }
   }
 
-  @Test func `a state has 8,192 records and not one more, read or written`() throws {
+  /// Records of users with the names 10000, 10001 and so on.
+  private func records(_ count: Int) throws -> [StoredRecord] {
+    store.contents = nil
     try add(NewRecord(), to: opened())
     var random = TestRandom(state: 5)
     let source = try Authenticator(store: store, cost: .test, random: &random)
     var template: [UInt8] = []
     try #require(try source.tables.records().first).encode(into: &template)
     let name = try #require(template.firstRange(of: Array("alice".utf8)))
-    func records(_ count: Int) throws -> [StoredRecord] {
-      try (10_000..<10_000 + count).map { number in
-        var bytes = template
-        bytes.replaceSubrange(name, with: Array("\(number)".utf8))
-        var reader = CBORReader(bytes.span)
-        return try StoredRecord(&reader)
-      }
+    return try (10_000..<10_000 + count).map { number in
+      var bytes = template
+      bytes.replaceSubrange(name, with: Array("\(number)".utf8))
+      var reader = CBORReader(bytes.span)
+      return try StoredRecord(&reader)
     }
+  }
+
+  @Test func `a state has 8,192 records and not one more, read or written`() throws {
     store.contents = try encodedState(records(8193), [], changeCount: 3)
     #expect(throws: AuthenticatorFault.corrupt) { try opened() }
     store.contents = try encodedState(records(8192), [], changeCount: 3)
@@ -219,6 +222,28 @@ import HoldfastAuthenticator
     #expect(try authenticator.records().count == 8192)
     #expect(throws: AuthenticatorFault.diskFull) { try add(NewRecord("zoe"), to: authenticator) }
     #expect(store.contents == before)
+  }
+
+  @Test func `a state has 4 MiB and not a byte more, read or written`() throws {
+    var records = try records(8000)
+    for index in records.indices { records[index].undo = [UInt8](repeating: 7, count: 400) }
+    var left = try (1 << 22) - encodedState(records, [], changeCount: 3).count
+    for index in records.indices where left > 0 {
+      let more = min(left, 112)
+      records[index].undo = [UInt8](repeating: 7, count: 400 + more)
+      left -= more
+    }
+    try #require(left == 0)
+    store.contents = try encodedState(records, [], changeCount: 3)
+    #expect(try code(opened(), of: "10000") == "755224")
+    #expect(store.contents?.count == 1 << 22)
+    // The next number of changes takes another byte.
+    store.contents = try encodedState(records, [], changeCount: 23)
+    let before = store.contents
+    #expect(throws: AuthenticatorFault.diskFull) { try code(opened(), of: "10000") }
+    #expect(store.contents == before)
+    store.contents = try encodedState(records, [], changeCount: 24)
+    #expect(throws: AuthenticatorFault.corrupt) { try opened() }
   }
 
   /// The other process uses up a code after each of the reads of the first one, in turn.

@@ -133,6 +133,16 @@ import HoldfastDevice
     #expect(throws: FileError.self) { try Files.readFile(at: device.place.file("broken"), limit: 1 << 20) }
   }
 
+  @Test func `entries that are gone cannot be cut, and the first of them is named`() throws {
+    let device = try device()
+    try device.tamper("DELETE FROM audit WHERE sequence >= 9")
+    #expect(throws: AuditCutFault.broken(sequence: 9)) { try cut(device, before: 12) }
+    #expect(throws: AuditCutFault.broken(sequence: 9)) {
+      try device.ledger.auditParts(before: nil, byteCount: 4096)
+    }
+    #expect(throws: FileError.self) { try Files.readFile(at: device.place.file("cut"), limit: 1 << 20) }
+  }
+
   @Test func `after a power cut behind the file the same call finishes, and after the end it does nothing`() throws {
     let device = try device()
     try device.copyFolder(to: "before")

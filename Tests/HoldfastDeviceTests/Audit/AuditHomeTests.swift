@@ -268,12 +268,13 @@ import HoldfastDevice
   @Test func `what a courier carries is counted by its token`() throws {
     let device = try TestDevice()
     let home = try TestHome(of: device)
+    _ = try visit(device).page()
     let connection = try visit(device)
     _ = try connection.page()
     #expect(try connection.deliver(receipt: try home.receipt(upTo: 2)) == .taken)
     device.ledger.recordTotals(milliseconds: 0, realClock: testTime, isForced: true)
     let courier = try #require(try device.ledger.couriers().first)
-    #expect((courier.counts.pages, courier.counts.receipts, courier.counts.bulletins) == (1, 1, 0))
+    #expect((courier.counts.pages, courier.counts.receipts, courier.counts.bulletins) == (2, 1, 0))
     #expect(courier.courier.tokenID == (try device.prover()).claims.tokenID)
     #expect(try device.ledger.couriers().count == 1)
   }

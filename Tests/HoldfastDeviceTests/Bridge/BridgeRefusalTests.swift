@@ -132,6 +132,16 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
+  @Test func `a line that is lost is closed at once, long before it is opened again`() throws {
+    let line = try BridgedLine(timing: BridgeTiming(freshMilliseconds: 60, retryMilliseconds: 600_000))
+    let silent = try line.hardware()
+    #expect(try line.connect().unsealedStatus() == .internal)
+    silent.expectEmptyFrame()
+    silent.expectEmptyFrame()
+    silent.peer.expectEnd()
+    #expect(line.stop())
+  }
+
   @Test(arguments: [[], [0x10, 0x01], [0x00, 0x20, 0x83]] as [[UInt8]])
   func `hardware that leaves, babbles or breaks off is opened again`(bytes: [UInt8]) throws {
     let line = try BridgedLine(timing: BridgeTiming(frameMilliseconds: 60, retryMilliseconds: 30))

@@ -192,6 +192,26 @@ import HoldfastDevice
     #expect(try take(device, by: other) { $0.versions = [(subjects[0], 1, 0, 0)] } == .taken)
   }
 
+  @Test func `a minimum version only rises, and each bulletin that raises it counts`() throws {
+    let device = try TestDevice()
+    device.policy.limits = TokenLimits()
+    let steps: [(told: (UInt64, UInt64, UInt64), least: (UInt64, UInt64, UInt64))] = [
+      ((2, 1, 0), (2, 1, 0)), ((2, 0, 9), (2, 1, 0)), ((1, 9, 9), (2, 1, 0)), ((2, 1, 1), (2, 1, 1)),
+      ((2, 2, 0), (2, 2, 0)), ((3, 0, 0), (3, 0, 0)),
+    ]
+    for (told, least) in steps {
+      #expect(try take(device) { $0.versions = [("app.test", told.0, told.1, told.2)] } == .taken)
+      let kept: [[UInt64]] = try device.ledger.read { (tables) throws(DatabaseError) in
+        try tables.database.all("SELECT major, minor, patch FROM minimum_versions") { (row) throws(DatabaseError) in
+          [try row.unsigned(0), try row.unsigned(1), try row.unsigned(2)]
+        }
+      }
+      #expect(kept == [[least.0, least.1, least.2]])
+      #expect(try device.connect().round(device.prover { $0.version = least }).status == .accepted)
+    }
+    #expect(try device.connect().round(device.prover { $0.version = (2, 9, 9) }).status == .versionTooOld)
+  }
+
   @Test func `an introduced key takes a place of an issuer, and one that ended leaves it`() throws {
     let device = try TestDevice(limits: LedgerLimits(issuerCount: 2))
     let (one, two) = (try TestIssuer(), try TestIssuer())

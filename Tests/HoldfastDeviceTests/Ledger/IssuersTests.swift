@@ -71,6 +71,17 @@ import HoldfastDevice
     #expect(try device.ledger.issuers().map(\.terms) == [TrustTerms()])
   }
 
+  @Test func `the trust in an issuer lasts for a second at least, also in 1970`() throws {
+    let device = try TestDevice()
+    func trust(_ terms: TrustTerms) throws -> Bool {
+      try device.ledger.trust(device.issuer.trustedKey(), terms: terms, realClock: testTime)
+    }
+    #expect(throws: LedgerFault.emptyPeriod) { try trust(TrustTerms(until: 0)) }
+    #expect(throws: LedgerFault.emptyPeriod) { try trust(TrustTerms(from: 1, until: 1)) }
+    #expect(try trust(TrustTerms(until: 1)))
+    #expect(try device.ledger.issuers().map(\.terms) == [TrustTerms(until: 1)])
+  }
+
   @Test func `a token from after the end of the trust never counts, however far behind the device's clock is`() throws {
     let device = try TestDevice()
     try device.ledger.trust(

@@ -71,6 +71,22 @@ import Testing
     }
   }
 
+  @Test func `up to 64 introducers are read back, and none is named twice`() throws {
+    func policy(_ ids: [String]) throws(PolicyFault) -> DevicePolicy {
+      let list = ids.map { "\"\($0)\"" }.joined(separator: ",")
+      return try parse("{\"version\": 1, \"introducers\": [\(list)], \"commands\": {}}")
+    }
+    let ids = (0..<65 as Range<UInt8>).map { hex([0, 0, 0, 0, 0, 0, 0, $0] as [UInt8]) }
+    let all = try policy(Array(ids.prefix(64)))
+    #expect(all.introducers.count == 64 && all.mayIntroduce(fixed([0, 0, 0, 0, 0, 0, 0, 63])))
+    #expect(try DevicePolicy(json: all.json()) == all)
+    for (ids, place) in [(ids, 64), ([ids[3], ids[4], ids[3]], 2)] {
+      let mistake = JSONMistake(
+        at: [.member("introducers"), .element(place)], expected: .hexadecimal(digitCount: 16), line: 1)
+      #expect(throws: PolicyFault.unexpected(mistake)) { try policy(ids) }
+    }
+  }
+
   @Test func `what init writes needs integrity and device, and for status the device alone`() throws {
     let policy = try DevicePolicy(json: DevicePolicy.forSimulatedLock.json())
     #expect(policy == .forSimulatedLock)

@@ -84,6 +84,22 @@ import HoldfastDevice
       try served.stop()
     }
   }
+
+  @Test func `a server that gets no thread for an endpoint ends, and says which one it was`() async {
+    await #expect(processExitsWith: .success) {
+      // The limit does not hold for root.
+      if geteuid() == 0 { try #require(setgid(65534) == 0 && setuid(65534) == 0) }
+      let device = try TestDevice(in: memoryFolder)
+      let endpoints = try ["one", "two"].map { try Endpoint(parsing: "unix:\(device.place.path)/\($0)") }
+      let server = try DeviceServer(
+        device.opened(), actuator: LockActuator(device.folder.openLock()), at: endpoints)
+      let former = try lower(__RLIMIT_NPROC, to: 1)
+      // A server that went on would end the process here.
+      alarm(20)
+      #expect(throws: ServerFault.endpoint(endpoints[1], .other(errno: EAGAIN))) { try server.run() }
+      try raise(__RLIMIT_NPROC, to: former)
+    }
+  }
 }
 
 /// Lowers a limit of this process; what it was.

@@ -99,6 +99,10 @@ struct ServerLogTests {
     #expect(log.entries(for: .answered(connection: 2, .tokenUnknown)).isEmpty)
     _ = log.entries(for: .disconnected(connection: 2))
     #expect(totals(log.dueEntries(isEnding: true)).map { $0.answers[.tokenUnknown] } == [1])
+    // So is that of a connection which is there until the server ends.
+    _ = log.entries(for: .connected(connection: 3, someone))
+    #expect(log.entries(for: .answered(connection: 3, .tokenUnknown)).isEmpty)
+    #expect(totals(log.dueEntries(isEnding: true)).map { $0.answers[.tokenUnknown] } == [1])
   }
 
   @Test func `each accepted round is an entry`() {

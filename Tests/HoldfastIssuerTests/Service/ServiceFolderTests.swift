@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import HoldfastCore
 import HoldfastFormats
@@ -144,6 +145,18 @@ import HoldfastIssuer
       Issue.record("refused")
       return
     }
+  }
+
+  @Test func `the files that SQLite adds to a half-made service are removed with the others`() throws {
+    try Files.createPrivateDirectory(at: path)
+    try IncompleteFolder.mark(path, as: .service)
+    let left = ["", "-wal", "-shm", "-journal"].flatMap { ["attestation.sqlite" + $0, "issuer.sqlite" + $0] }
+    for name in left.dropLast() { try temporary.makeFile("S/" + name, [1]) }
+    // The last one cannot be removed, so that nothing else is made in their place.
+    try Files.createPrivateDirectory(at: path + "/issuer.sqlite-journal")
+    #expect(throws: ServiceFolderFault.self) { _ = try create() }
+    let names = try FileManager.default.contentsOfDirectory(atPath: path)
+    #expect(Set(names) == ["half-made", "issuer.sqlite-journal", "lock"])
   }
 
   @Test func `a service that lost its policy was not interrupted, and its keys are not replaced`() throws {
