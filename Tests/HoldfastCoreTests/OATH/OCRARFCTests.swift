@@ -131,7 +131,7 @@ struct OCRARFCTests {
   ) throws -> String {
     let suite = try #require(OCRASuite(suiteText))
     let question = try #require(OCRAQuestion(questionText, for: suite))
-    let key = (0..<suite.hash.byteCount).map { UInt8(0x30 + ($0 + 1) % 10) }
+    let key = (0..<suite.hash.byteCount).map { UInt8(($0 + 1) % 10) + 0x30 }
     return try OCRAExample(
       suite: suite, key: key, counter: counter, question: question, pin: pin, timeStep: timeStep
     ).code()

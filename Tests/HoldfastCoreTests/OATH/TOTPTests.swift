@@ -17,7 +17,7 @@ struct TOTPTests {
   func rfc6238(row: Int, hashIndex: Int) throws {
     let row = Self.table[row]
     let hash = OATHHash.allCases[hashIndex]
-    let key = (0..<hash.byteCount).map { UInt8(0x30 + ($0 + 1) % 10) }
+    let key = (0..<hash.byteCount).map { UInt8(($0 + 1) % 10) + 0x30 }
     let step = TOTP.timeStep(at: row.unixSeconds, periodSeconds: 30)
     #expect(step == row.step)
     var cryptography = OpenSSLCryptography()

@@ -69,9 +69,9 @@ import HoldfastIssuer
     #expect(token.count == expected.count)
     // All but the encrypted signature (64 bytes) and the tag behind it: the recipient follows.
     let recipient = 3 + 14 + 77 + 1
-    #expect(Array(token.suffix(recipient)) == Array(expected.suffix(recipient)))
+    #expect(token.suffix(recipient).elementsEqual(expected.suffix(recipient)))
     let head = token.count - recipient - 16 - 64 - 8
-    #expect(Array(token.prefix(head)) == Array(expected.prefix(head)))
+    #expect(token.prefix(head).elementsEqual(expected.prefix(head)))
   }
 
   @Test func `the JOSE content key is the example's`() throws {
