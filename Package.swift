@@ -479,12 +479,13 @@ if Context.environment["HOLDFAST_FUZZ"] != nil {
   package.targets.removeAll { target in
     target.type == .test || target.type == .executable || target.type == .plugin && target.name != "VersionPlugin"
   }
-  package.targets.append(
+  let compared = [1, 2, 4, 8].flatMap { ["trace_cmp\($0)", "trace_const_cmp\($0)"] }
+  let wrapped = ["8bit_counters_init", "pcs_init"] + compared
+  package.targets += [
+    .target(name: "CComparisons", path: "Tests/Fuzz/CComparisons"),
     .executableTarget(
-      name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Fuzzer",
+      name: "Fuzzer", dependencies: ["CComparisons", "FuzzTargets"], path: "Tests/Fuzz/Fuzzer",
       swiftSettings: fuzzed + [.unsafeFlags(["-parse-as-library"])],
-      linkerSettings: [
-        .unsafeFlags(
-          ["8bit_counters", "pcs"].flatMap { ["-Xlinker", "--wrap=__sanitizer_cov_\($0)_init"] })
-      ]))
+      linkerSettings: [.unsafeFlags(wrapped.flatMap { ["-Xlinker", "--wrap=__sanitizer_cov_\($0)"] })]),
+  ]
 }

@@ -3,10 +3,12 @@
 
 usage: fuzz.py run [--seconds N] [--jobs N] [TARGET ...]
        fuzz.py keep [TARGET ...]
+       fuzz.py verdicts [TARGET ...]
        fuzz.py coverage [--missing] [TARGET ...]
 
 run       fuzzes for that many seconds altogether, and stops at the first finding
 keep      replaces the corpora by the fewest inputs that reach the same code as they, the inputs that were found, and the seeds
+verdicts  keeps what becomes of the inputs in the corpora now, where it has changed and is right
 coverage  replays the corpora, and prints how many lines of the core and of all readers they reach, and which they do not
 
 Without TARGET, all targets of Tests/Fuzz/Targets. The inputs that reach new code stay in .build-fuzz/corpus.
@@ -29,6 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build-fuzz"
 COVERAGE = ROOT / ".build-fuzz-coverage"
 CORPORA = ROOT / "Tests/Fuzz/Corpora"
+VERDICTS = ROOT / "Tests/Fuzz/Verdicts"
 SOURCES = ROOT / "Sources"
 # By file, the declarations that read nothing from outside, each with a reason: they are not counted.
 NO_READERS = ROOT / "Tests/Fuzz/no-readers.json"
@@ -57,6 +60,10 @@ class Target:
     @property
     def corpus(self):
         return CORPORA / self.name
+
+    @property
+    def kept_verdicts(self):
+        return VERDICTS / self.name
 
     @property
     def found(self):
@@ -88,6 +95,48 @@ def targets(program, names):
     return [target for target in known if not names or target.name in names]
 
 
+# Verdicts
+
+
+class Trap(Exception):
+    """A reader does not survive an input that is kept, or a variant of it."""
+
+
+def judged(program, target):
+    """A line for each input in the corpus: its file's name, and what becomes of it."""
+    command = target.command(program)
+    command["env"] |= {"HOLDFAST_FUZZ_CORPUS": str(target.corpus), "HOLDFAST_FUZZ_VERDICTS": "1"}
+    done = subprocess.run(**command, capture_output=True, text=True, errors="replace", check=False)
+    lines = done.stdout.splitlines()
+    if done.returncode != 0:
+        raise Trap(lines[-1].split()[0] if lines else "none")
+    return sorted(lines)
+
+
+def changed(program, target):
+    """The inputs of which something else becomes than was kept, or the one at which the reader traps."""
+    kept = target.kept_verdicts.read_text().splitlines() if target.kept_verdicts.exists() else []
+    try:
+        return sorted({line.split()[0] for line in set(kept) ^ set(judged(program, target))})
+    except Trap as trap:
+        return [str(trap)]
+
+
+def keep_verdicts(program, target):
+    VERDICTS.mkdir(exist_ok=True)
+    target.kept_verdicts.write_text("".join(f"{line}\n" for line in judged(program, target)))
+
+
+def verdicts(arguments):
+    program = build(BUILD)
+    for target in targets(program, arguments.targets):
+        names = changed(program, target)
+        keep_verdicts(program, target)
+        if names:
+            print(f"{target.name:20}{len(names):>6} changed")
+    return 0
+
+
 # Fuzzing
 
 
@@ -97,7 +146,7 @@ class Run:
     def __init__(self, program, chosen, seconds, jobs):
         self.program, self.chosen, self.jobs = program, chosen, jobs
         self.share = max(1, seconds * jobs // len(chosen))
-        self.running, self.lock, self.finding = {}, threading.Lock(), None
+        self.running, self.lock, self.finding, self.changed = {}, threading.Lock(), None, []
 
     def options(self, target):
         dictionary = BUILD / f"{target.name}.dict"
@@ -120,9 +169,14 @@ class Run:
 
     def fuzz(self, target):
         """Fuzzes one target; returns the number of inputs."""
+        names = changed(self.program, target)
         with target.log.open("w") as log:
             with self.lock:
                 if self.finding:
+                    return 0
+                if names:
+                    self.changed = names
+                    self.end(target)
                     return 0
                 command = target.command(self.program, *self.options(target))
                 # Most counters of the program belong to others, and would take most of the time.
@@ -140,10 +194,14 @@ class Run:
             if status == 0:
                 print(f"{target.name:20}{inputs:>12} inputs", flush=True)
                 return inputs
-            self.finding = target
-            for other in self.running.values():
-                other.terminate()
+            self.end(target)
         return inputs
+
+    def end(self, target):
+        """Ends the others, because this target found something."""
+        self.finding = target
+        for other in self.running.values():
+            other.terminate()
 
     def all(self):
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
@@ -162,6 +220,13 @@ def run(arguments):
     if target is None:
         print(f"nothing found in {total} inputs")
         return 0
+    if whole.changed:
+        print(
+            f"\n{target.name}: FOUND\nSomething else than before becomes of {len(whole.changed)} inputs or of their variants:"
+        )
+        print("\n".join(f"  {(target.corpus / name).relative_to(ROOT)}" for name in whole.changed[:10]))
+        print(f"If that is meant, `Tests/Fuzz/fuzz.py verdicts {target.name}` keeps it.")
+        return 1
     kept = sorted(BUILD.glob(f"finding-{target.name}-*"))
     print(f"\n{target.name}: {'FOUND' if kept else 'the fuzzer did not run to its end'}")
     reasons = re.findall(
@@ -202,6 +267,7 @@ def keep(arguments):
             subprocess.run(**target.command(program, *options), stdout=log, stderr=log, check=True)
         shutil.rmtree(target.corpus, ignore_errors=True)
         shutil.copytree(kept, target.corpus)
+        keep_verdicts(program, target)
         sizes = [file.stat().st_size for file in target.corpus.iterdir()]
         print(f"{target.name:20}{len(sizes):>6} inputs{sum(sizes):>9} bytes", flush=True)
     return 0
@@ -301,7 +367,7 @@ def row(name, covered, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for command in (run, keep, coverage):
+    for command in (run, keep, verdicts, coverage):
         sub = commands.add_parser(command.__name__)
         sub.set_defaults(command=command)
         sub.add_argument("targets", nargs="*", metavar="TARGET")
@@ -313,6 +379,8 @@ def main():
     arguments = parser.parse_args()
     try:
         return arguments.command(arguments)
+    except Trap as trap:
+        sys.exit(f"a reader traps at the input {trap} or a variant of it")
     except KeyboardInterrupt:
         return 130
 

@@ -39,7 +39,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// The number of the entry after the last page; 0 if that reached the end of the log.
   var nextPageEntry: UInt64 = 0
 
-  /// Opens the journal in `flash` and loads it.
+  /// Opens the journal in `flash`, of which ``Provision`` has checked the provision, and loads it.
   ///
   /// - Throws: `blank` if there is none, `damaged` if it is invalid, `flash` if the flash fails.
   package static func open(

@@ -1,3 +1,4 @@
+import CComparisons
 import FuzzTargets
 import Glibc
 
@@ -5,7 +6,8 @@ import Glibc
 nonisolated(unsafe) private var target = FuzzTarget.all[0]
 
 /// Finds the target, and tells libFuzzer of its counters: of those that the files in the folder `HOLDFAST_FUZZ_CORPUS` show, or of all.
-/// Without a name, prints the table of all targets: name, longest input, and files.
+/// Without a name, prints the table of all targets: name, longest input, and files. With `HOLDFAST_FUZZ_VERDICTS`, prints the verdict on
+/// each of those files.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
   _ argumentCount: UnsafeMutablePointer<CInt>,
@@ -20,32 +22,53 @@ public func initialize(
     exit(64)
   }
   target = named
-  if let folder = getenv("HOLDFAST_FUZZ_CORPUS") {
-    Counters.tell(thoseReachedBy: { forEachFile(in: String(cString: folder)) { try? named.run($0) } })
+  if let folder = getenv("HOLDFAST_FUZZ_CORPUS").map({ String(cString: $0) }) {
+    if getenv("HOLDFAST_FUZZ_VERDICTS") != nil {
+      forEachFile(in: folder) { name, bytes in
+        // The name first, so that the last line says where a reader traps.
+        print(name, terminator: " ")
+        fflush(nil)
+        print(verdict(of: named, on: bytes))
+      }
+      exit(0)
+    }
+    Counters.tell(thoseReachedBy: { forEachFile(in: folder) { _, bytes in try? named.run(bytes) } })
   } else {
     Counters.tellAll()
   }
   return 0
 }
 
-/// Calls `body` with the contents of each file.
-private func forEachFile(in folder: String, _ body: ([UInt8]) -> Void) {
+/// What has become of an input and of its variants, or the rule that does not hold for one of them.
+private func verdict(of target: FuzzTarget, on bytes: [UInt8]) -> String {
+  do {
+    return "\(try target.verdict(on: bytes)) \(try target.verdictOnVariants(of: bytes))"
+  } catch { return "\(error)" }
+}
+
+/// Calls `body` with the name and the contents of each file.
+private func forEachFile(in folder: String, _ body: (String, [UInt8]) -> Void) {
   guard let entries = opendir(folder) else { return }
   defer { closedir(entries) }
   while let entry = readdir(entries) {
     let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
       String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
     }
-    guard let file = fopen("\(folder)/\(name)", "r") else { continue }
+    guard name.first != ".", let file = fopen("\(folder)/\(name)", "r") else { continue }
     defer { fclose(file) }
     var bytes = [UInt8](repeating: 0, count: 1 << 20)
-    body(Array(bytes[..<fread(&bytes, 1, bytes.count, file)]))
+    body(name, Array(bytes[..<fread(&bytes, 1, bytes.count, file)]))
   }
 }
 
-/// Gives the fuzzer's bytes to the target.
+/// The number of inputs so far.
+nonisolated(unsafe) private var inputCount = 0
+
+/// Gives the fuzzer's bytes to the target. libFuzzer is told of the comparisons for one of eight inputs.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  comparisons_are_told = inputCount % 8 == 0
+  inputCount &+= 1
   do { try target.run(Array(UnsafeBufferPointer(start: data, count: count))) } catch {
     fatalError("\(target.name): \(error)")
   }

@@ -18,6 +18,16 @@ enum Corpus {
     }
   }
 
+  /// The verdicts that were kept on the inputs of one target, by the names of their files.
+  static func verdicts(of name: String) throws -> [String: String] {
+    let lines = try String(contentsOf: fuzz.appendingPathComponent("Verdicts/\(name)"), encoding: .utf8)
+    return Dictionary(
+      uniqueKeysWithValues: lines.split(separator: "\n").map { line in
+        let parts = line.split(separator: " ")
+        return (String(parts[0]), String(parts[1]))
+      })
+  }
+
   /// By file below `Sources`, the declarations that `fuzz.py coverage` does not count, each with the reason.
   static func notCounted() throws -> [String: [String: String]] {
     let table = try Data(contentsOf: fuzz.appendingPathComponent("no-readers.json"))

@@ -53,17 +53,20 @@ let authenticatorTargets = [
     ], maximumByteCount: 128
   ) { bytes in
     let text = String(decoding: bytes, as: UTF8.self)
-    if let code = try? UndoCode(bytes.span) {
+    if let code = attempt({ () throws -> UndoCode in try UndoCode(bytes.span) }) {
       let written = try code.withText { [UInt8]($0) }
+      note(written)
       let again = try mustSucceed("an undo code that was written is refused") { try UndoCode(written.span) }
       try require(try again.withText { [UInt8]($0) } == written, "an undo code differs")
     }
-    _ = try? PIN(bytes.span).ruleFault
-    _ = try? Passphrase(bytes.span).copyIsSame
+    if let fault = attempt({ try PIN(bytes.span).ruleFault }) { note(String(describing: fault)) }
+    attempt { _ = try Passphrase(bytes.span).copyIsSame }
     if let challenge = DeviceChallenge(text) {
+      note(challenge.digits)
       try require(DeviceChallenge(challenge.digits)?.digits == challenge.digits, "a challenge differs")
     }
-    if let request = try? SealRequest(command: text, parameters: [text]) {
+    if let request = attempt({ try SealRequest(command: text, parameters: [text]) }) {
+      note("\(request.command) \(request.parameters)")
       let again = try mustSucceed("a normalised command is refused") {
         try SealRequest(command: request.command, parameters: request.parameters)
       }
@@ -79,11 +82,13 @@ extension Passphrase {
 private func credentials(_ name: String, _ format: CredentialFormat, _ files: [String]) -> FuzzTarget {
   FuzzTarget(name, files.map { "HoldfastAuthenticator/Formats/\($0)" }, maximumByteCount: 3072) { bytes in
     if let detected = CredentialFormat.detect(bytes.span), detected != format { return }
-    _ = try? Credential.read(bytes.span, format: format, parameters: ImportParameters())
+    attempt { _ = try Credential.read(bytes.span, format: format, parameters: ImportParameters()) }
     for key in containerKeys where !key.isSlow(for: bytes) {
       var parameters = ImportParameters(containerKey: key.containerKey)
       (parameters.acceptsUncheckedSignature, parameters.acceptsUnenforcedPolicy) = (true, true)
-      guard let read = try? Credential.read(bytes.span, format: format, parameters: parameters) else { continue }
+      guard let read = attempt({ try Credential.read(bytes.span, format: format, parameters: parameters) }) else {
+        continue
+      }
       try check(read)
     }
   }
@@ -94,6 +99,8 @@ private func check(_ read: [Credential]) throws {
   for credential in read {
     try require(
       (1...Credential.maximumSecretByteCount).contains(credential.secret.count), "a secret has an impossible length")
+    note("\(credential.user)|\(credential.issuer)|\(credential.method)|\(credential.nextCounter)")
+    credential.secret.withBytes { secret in note(secret.indices.map { secret[$0] }) }
     try require(!credential.user.unicodeScalars.contains { $0.value < 0x20 }, "a name has control characters")
     guard let uri = try? credential.otpauthURI() else { continue }
     let again = try mustSucceed("a URI that was written is refused") {

@@ -20,7 +20,7 @@ let bulletinTarget = FuzzTarget(
 
 /// Reads a page, and seals and opens it; reads a receipt.
 private func readPages(_ bytes: [UInt8]) throws {
-  if let page = try? AuditPage(bytes.span) {
+  if let page = attempt({ try AuditPage(bytes.span) }) {
     let secret = AuditPageSecret(Secret(), device: DeviceID(), home: KeyID())
     var cryptography = CredulousCryptography()
     let sealed = try secret.seal(page, random: FixedBytes<16>(), using: &cryptography)
@@ -30,11 +30,12 @@ private func readPages(_ bytes: [UInt8]) throws {
     try require(opened == page, "a page that is sealed and opened differs")
   }
   guard let receipt = try? AuditReceipt(bytes.span) else { return }
+  note("a receipt for \(receipt.chain.count)")
   try require(receipt.chain.count > 0, "a receipt for nothing")
 }
 
 private func readClaims(_ bytes: [UInt8]) throws {
-  guard let again = try? writtenAgain(bytes) else { return }
+  guard let again = attempt({ try writtenAgain(bytes) }) else { return }
   try require(again == bytes, "claims of a bulletin that are read and written again differ")
 }
 
@@ -58,15 +59,15 @@ private func writtenAgain(_ bytes: [UInt8]) throws -> [UInt8] {
 }
 
 private func readMessages(_ bytes: [UInt8]) throws {
-  if let again = (try? mailWrittenAgain(bytes)) ?? nil {
+  if let again = attempt({ try mailWrittenAgain(bytes) }) ?? nil {
     try require(again == bytes, "a message about bulletins that is read and written again differs")
   }
-  if let answer = try? PageAnswer(bytes.span) {
+  if let answer = attempt({ try PageAnswer(bytes.span) }) {
     var written: [UInt8] = []
     answer.encode(into: &written)
     try require(written == bytes, "an answer about pages that is read and written again differs")
   }
-  guard let answer = try? BulletinAnswer(bytes.span) else { return }
+  guard let answer = attempt({ try BulletinAnswer(bytes.span) }) else { return }
   var written: [UInt8] = []
   answer.encode(into: &written)
   try require(written == bytes, "an answer about bulletins that is read and written again differs")
@@ -100,6 +101,7 @@ private func deliver(_ bytes: [UInt8]) throws {
       allowance: &allowance, using: &cryptography
     ).result
     let isLeft = allowance.useCheck()
+    note("\(result), check left: \(isLeft)")
     try require(hasCheck || result != .taken, "a bulletin is taken without a check of its signature")
     try require(result != .taken || !isLeft, "a bulletin is taken, and costs no check")
     try require(!isSealed || bytes.count > Bulletin.maximumByteCount || !isLeft, "a sealed bulletin costs no check")

@@ -4,7 +4,7 @@ import TestSupport
 
 /// A device on Linux with real cryptography, and users who give it right codes, used ones, refusals and wrong ones, over each command
 /// and at any time. No code counts twice, and no position goes back.
-let codeTarget = FuzzTarget("codes", codeSources, maximumByteCount: 256) { bytes in
+let codeTarget = FuzzTarget("codes", codeSources, maximumByteCount: 256, variantCount: 16) { bytes in
   var input = FuzzInput(bytes)
   let device = try CodedDevice(input.byte())
   while !input.isEmpty { try device.run(&input) }
@@ -107,6 +107,7 @@ private final class CodedDevice {
     let (count, users) = (machine.performed.count, store.users)
     var machine = machine
     let outcome = session.respond(to: answer.message.span, waitedMilliseconds: 0, actuator: &machine)
+    note("\(outcome.status)")
     let verdict = try mustSucceed("an answer cannot be opened") {
       try prover.open(session.outgoing.array, after: answer)
     }

@@ -11,20 +11,22 @@ let deviceTargets = [
     let text = policy.json()
     let again = try mustSucceed("a policy that was written is refused") { try DevicePolicy(json: text) }
     try require(again == policy && again.json() == text, "a policy that is written and read again differs")
+    note(text)
     for (name, rule) in policy.commands { try checkConditions(of: name, rule, in: policy) }
     try checkSession(of: policy)
-    guard let small = FirmwarePolicy(policy), let whole = DevicePolicy(small) else { return }
+    guard let small = FirmwarePolicy(policy), let whole = DevicePolicy(small) else { return note("not for a board") }
     try require(whole.commands == policy.commands, "a small device gets other rules")
   },
   FuzzTarget("signed-policy", policySources + ["HoldfastDevice/Policy/SignedPolicy.swift"]) { bytes in
     let device = DeviceID(filledWith: 0xd1)
-    _ = try? SignedPolicy(bytes, by: Signer.point, for: device)
+    attempt { _ = try SignedPolicy(bytes, by: Signer.point, for: device) }
     let text = try Signer.sign(bytes, type: SignedPolicy.type)
     let policy = try SignedPolicy(text, by: Signer.point, for: device)
     let ended = try mustSucceed("a line end changes a signed policy") {
       try SignedPolicy(text + [0x0a], by: Signer.point, for: device)
     }
     try require(ended == policy, "a line end changes a signed policy")
+    note("\(policy.number)")
     var trust = PolicyTrust(key: Signer.point)
     try mustSucceed("the first policy is outdated") { try trust.check(policy) }
     (trust.number, trust.digest) = (policy.number, policy.digest)
@@ -52,10 +54,13 @@ let deviceTargets = [
       try require(again == messages, "bytes that come one by one are other messages")
     }
     for message in messages {
-      _ = try? ActuatorCBOR.commands(message)
-      _ = try? ActuatorJSON.commands(message)
-      for answer in [try? ActuatorCBOR.answer(message), try? ActuatorJSON.answer(message)] {
+      note(message)
+      for commands in [attempt { try ActuatorCBOR.commands(message) }, attempt { try ActuatorJSON.commands(message) }] {
+        note("\((commands ?? []).map { $0.description }.sorted())")
+      }
+      for answer in [attempt { try ActuatorCBOR.answer(message) }, attempt { try ActuatorJSON.answer(message) }] {
         guard case .done(let result)? = answer?.outcome else { continue }
+        note(result)
         try require(result.count <= ResultBuffer.capacity, "a result of an actuator is too long")
       }
     }
@@ -66,9 +71,13 @@ let deviceTargets = [
   ) { bytes in
     let text = String(decoding: bytes, as: UTF8.self)
     if let address = ActuatorAddress(text) {
+      note(address.description)
       try require(ActuatorAddress(address.description) == address, "the address of an actuator differs")
     }
-    if let template = RequestTemplate(text) { _ = template.filled(with: ["a", text]) }
+    if let template = RequestTemplate(text) {
+      let filled = template.filled(with: ["a", text])
+      note("\(filled)")
+    }
   },
 ]
 

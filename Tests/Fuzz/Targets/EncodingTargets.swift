@@ -12,6 +12,7 @@ let encodingTargets = [
       try skipper.finish()
       isValue = true
     } catch { isValue = false }
+    note("\(isValue)")
     var written: [UInt8] = []
     do {
       var reader = CBORReader(bytes.span)
@@ -19,7 +20,7 @@ let encodingTargets = [
       try reader.finish()
     } catch {
       try require(!isValue, "a value that is skipped cannot be read")
-      return
+      throw error
     }
     try require(written == bytes, "CBOR that is read and written again differs")
   },
@@ -38,19 +39,23 @@ let encodingTargets = [
       try reader.finish()
       isCore = true
     } catch { isCore = false }
-    _ = try? JSONValue(parsing: bytes, byteLimit: bytes.count, otherNumbers: .asText)
+    note("\(isCore)")
+    let lenient = attempt { try JSONValue(parsing: bytes, byteLimit: bytes.count, otherNumbers: .asText) }
+    note(lenient?.compact() ?? [])
     let value: JSONValue
     do { value = try JSONValue(parsing: bytes, byteLimit: bytes.count) } catch {
       try require(!isCore, "the core's reader takes JSON that the parser refuses: \(error)")
       let mistake = JSONMistake(in: bytes, byteLimit: bytes.count)
       try require(mistake != nil, "a JSON text is refused without a mistake")
-      _ = mistake?.text
+      let explained = mistake?.text ?? ""
+      note(explained)
       _ = mistake?.text(in: "file")
-      return
+      throw error
     }
     // The levels of objects and arrays; the core counts the value in the innermost one, too.
     try require(isCore || value.levelCount >= 8, "the parser takes JSON that the core's reader refuses")
     try require(JSONMistake(in: bytes, byteLimit: bytes.count) == nil, "a mistake in a JSON text that is read")
+    note(value.compact())
     for text in [value.compact(), value.pretty()] {
       let again = try mustSucceed("JSON that was written is refused") {
         try JSONValue(parsing: text, byteLimit: text.count)
@@ -60,7 +65,8 @@ let encodingTargets = [
   },
   FuzzTarget("base64", ["HoldfastCore/Encoding/Base64.swift", "HoldfastFormats/TextEncodings.swift"]) { bytes in
     var url = ByteBuffer<8192>()
-    if (try? url.append(base64URL: bytes.span)) != nil {
+    if attempt({ try url.append(base64URL: bytes.span) }) != nil {
+      note([UInt8](url.bytes))
       var text: [UInt8] = []
       text.append(asBase64URL: url.bytes)
       try require(text == bytes, "base64url that is read and written again differs")
@@ -71,7 +77,8 @@ let encodingTargets = [
     }
     var padded = ByteBuffer<8192>()
     let string = String(decoding: bytes, as: UTF8.self)
-    if (try? padded.append(paddedBase64: bytes.span)) != nil {
+    if attempt({ try padded.append(paddedBase64: bytes.span) }) != nil {
+      note([UInt8](padded.bytes))
       var text: [UInt8] = []
       text.append(asPaddedBase64: padded.bytes)
       try require(text == bytes, "base64 that is read and written again differs")
@@ -87,16 +94,20 @@ let encodingTargets = [
   ) { bytes in
     let account = ImportParameters.Account(user: "ann", method: .hotp(.sha1, .six))
     for format in [CredentialFormat.base32, .hex, .raw] {
-      let read = try? Credential.read(bytes.span, format: format, parameters: ImportParameters(account: account))
+      let read = attempt {
+        try Credential.read(bytes.span, format: format, parameters: ImportParameters(account: account))
+      }
       try require(read == nil || read?.count == 1, "a bare secret is not one account")
     }
-    if let secret = try? Base16.decode(bytes.span) {
+    if let secret = attempt({ try Base16.decode(bytes.span) }) {
       var text: [UInt8] = []
       text.appendHexadecimal(secret.bytes)
+      note(text)
       try require(
         text == bytes.map { (0x41...0x46).contains($0) ? $0 | 0x20 : $0 }, "hexadecimal digits that are read differ")
     }
     let secret = try Base32.decode(bytes.span)
+    note(Base32.encode(secret.bytes))
     let plain = bytes.filter { ![0x20, 0x2d, 0x3d].contains($0) }.map { (0x61...0x7a).contains($0) ? $0 - 0x20 : $0 }
     try require(Base32.encode(secret.bytes) == plain, "base32 that is read and written again differs")
   },

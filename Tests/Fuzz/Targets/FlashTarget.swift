@@ -14,7 +14,7 @@ let flashTarget = FuzzTarget(
     "HoldfastFirmware/Store/FlashStore+Requests.swift", "HoldfastFirmware/Provision/Provision.swift",
     "HoldfastFirmware/Provision/ProvisionedHome.swift", "HoldfastFirmware/Provision/Groups.swift",
     "HoldfastFirmware/Provision/FirmwarePolicy.swift", "HoldfastFirmware/Provision/IssuerTable.swift",
-  ], maximumByteCount: 2048
+  ], maximumByteCount: 2048, variantCount: 16
 ) { bytes in
   var input = FuzzInput(bytes)
   let kind = input.byte()
@@ -31,9 +31,9 @@ let itemTarget = FuzzTarget(
   "items", ["HoldfastFirmware/Store/UserItem.swift", "HoldfastFirmware/Store/Items.swift"], maximumByteCount: 512
 ) { bytes in
   var written: [UInt8] = []
-  if let user = try? UserItem(bytes.span) {
+  if let user = attempt({ try UserItem(bytes.span) }) {
     user.encode(into: &written)
-  } else if let uses = try? ReplayRecord(bytes.span) {
+  } else if let uses = attempt({ try ReplayRecord(bytes.span) }) {
     uses.encode(into: &written)
   } else {
     CodeItem.encode(try CodeItem.decode(bytes.span), into: &written)
@@ -172,7 +172,8 @@ private final class UsedDevice {
     var cryptography = OpenSSLCryptography()
     let isProvisioned = (try? Provision(reading: flash.powered(), using: &cryptography)) != nil
     let isForged = isResealed || isOlderSlotInForce
-    if !isForged, let store = try? FlashStore.open(flash.powered(), using: OpenSSLCryptography()) {
+    // Only behind a provision that was checked.
+    if isProvisioned, !isForged, let store = try? FlashStore.open(flash.powered(), using: OpenSSLCryptography()) {
       try require(
         store.state.bootCount == known.bootCount && store.state.clockFloor == known.clockFloor, "the device forgets")
     }

@@ -12,12 +12,13 @@ let formatTargets = [
       "HoldfastFormats/Terms/ComplianceRule.swift", "HoldfastFormats/Terms/AppSettings.swift",
     ]
   ) { bytes in
-    _ = try? SignedTerms(verifying: bytes)
+    attempt { _ = try SignedTerms(verifying: bytes) }
     let signed = try SignedTerms(verifying: try Signer.sign(bytes, type: SignedTerms.type))
     let again = try SignedTerms(signed.terms, point: Signer.point, sign: Signer.signature)
     let read = try mustSucceed("terms that were signed are refused") { try SignedTerms(verifying: again.bytes) }
     try require(read.terms == signed.terms, "terms that are signed and read again differ")
     let rules = signed.terms.conditions.rules
+    note("\(signed.terms)")
     try require(signed.key.point == Signer.point, "terms count under another key")
     try require(rules.count <= ComplianceRule.maximumCount, "terms have too many rules")
     _ = signed.terms.offlineUntil
@@ -43,29 +44,34 @@ let formatTargets = [
   },
   FuzzTarget("timestamp", ["HoldfastFormats/Timestamp.swift"], maximumByteCount: 64) { bytes in
     guard let time = Timestamp(parsing: String(decoding: bytes, as: UTF8.self)) else { return }
+    note("\(time.unixSeconds)")
     try require(
       Timestamp(parsing: time.description)?.unixSeconds == time.unixSeconds, "a time that is written and read differs")
   },
   FuzzTarget("signed-json", ["HoldfastFormats/SignedJSON.swift"]) { bytes in
-    _ = try? SignedJSON.verify(bytes, type: "fuzz", by: Signer.point)
+    attempt { _ = try SignedJSON.verify(bytes, type: "fuzz", by: Signer.point) }
     let value = try SignedJSON.verify(try Signer.sign(bytes, type: "fuzz"), type: "fuzz", by: Signer.point)
     let plain = try JSONValue(parsing: bytes, byteLimit: bytes.count)
     try require(value == plain, "a signed text has other contents than the same text")
-    _ = CustomPayload.canSign(value)
+    note(value.compact())
+    let canSign = CustomPayload.canSign(value)
+    note("\(canSign)")
   },
   FuzzTarget("terminal-text", ["HoldfastFormats/String+Terminal.swift"], maximumByteCount: 256) { bytes in
     let text = String(decoding: bytes, as: UTF8.self)
     for shown in [text.printable, text.quoted] {
+      note(shown)
       try require(
         !shown.unicodeScalars.contains { $0.value < 0x20 || (0x7f..<0xa0).contains($0.value) },
         "a text for a terminal has control characters")
     }
-    _ = text.shellWord
+    let word = text.shellWord
+    note(word)
   },
   FuzzTarget("qr", ["HoldfastQRCode/QRCode.swift"], maximumByteCount: 2400) { bytes in
     let code = try QRCode(encoding: bytes.span)
     try require((21...177).contains(code.width) && code.width % 4 == 1, "a QR code has an impossible width")
     try require(code.isDark(row: 0, column: 0), "a QR code has no finder pattern")
-    _ = code.drawing(contrast: .lightOnDark)
+    code.drawing(contrast: .lightOnDark).withBytes { drawn in note(drawn.indices.map { drawn[$0] }) }
   },
 ]

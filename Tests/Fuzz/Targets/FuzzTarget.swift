@@ -10,14 +10,17 @@ package struct FuzzTarget: Sendable {
   package let sources: [String]
   /// The length of the longest input that the fuzzer makes, in bytes.
   package let maximumByteCount: Int
+  /// The number of variants of each kept input that are judged before the fuzzer begins: fewer for a slow target.
+  private let variantCount: Int
   private let body: @Sendable ([UInt8]) throws -> Void
 
   /// Creates a target.
   package init(
-    _ name: String, _ sources: [String], maximumByteCount: Int = 4096,
+    _ name: String, _ sources: [String], maximumByteCount: Int = 4096, variantCount: Int = 64,
     _ body: @escaping @Sendable ([UInt8]) throws -> Void
   ) {
-    (self.name, self.sources, self.maximumByteCount, self.body) = (name, sources, maximumByteCount, body)
+    (self.name, self.sources, self.maximumByteCount) = (name, sources, maximumByteCount)
+    (self.variantCount, self.body) = (variantCount, body)
   }
 
   /// Gives the bytes to the reader.
@@ -27,11 +30,43 @@ package struct FuzzTarget: Sendable {
     do { try body(bytes) } catch let violation as Violation { throw violation } catch {}
   }
 
+  /// Gives the bytes to the reader, and returns what has become of them: `+` for bytes that it takes and `-` for others, and eight
+  /// hexadecimal digits that depend on what it read.
+  ///
+  /// - Throws: ``Violation`` if a rule does not hold.
+  package func verdict(on bytes: [UInt8]) throws(Violation) -> String {
+    let notes = Notes()
+    return try (judge(bytes, into: notes) ? "+" : "-") + notes.digits
+  }
+
+  /// Gives variants of the bytes to the reader, and returns eight hexadecimal digits that depend on what has become of all of them.
+  ///
+  /// - Throws: ``Violation`` if a rule does not hold.
+  package func verdictOnVariants(of bytes: [UInt8]) throws(Violation) -> String {
+    let notes = Notes()
+    for variant in variants(of: bytes, count: variantCount) {
+      notes.append(try judge(variant, into: notes) ? 1 : 0)
+    }
+    return notes.digits
+  }
+
+  /// Gives the bytes to the reader, which notes what it reads, and returns whether it takes them.
+  private func judge(_ bytes: [UInt8], into notes: Notes) throws(Violation) -> Bool {
+    let isTaken: Result<Bool, Violation> = Notes.$current.withValue(notes) {
+      do { try body(bytes) } catch let violation as Violation { return .failure(violation) } catch {
+        return .success(false)
+      }
+      return .success(true)
+    }
+    return try isTaken.get()
+  }
+
   /// All targets, in the order in which they are fuzzed.
-  package static let all: [FuzzTarget] =
-    encodingTargets + tokenTargets + sessionTargets + measurementTargets + keyTargets + formatTargets
-    + authenticatorTargets + deviceTargets + issuerTargets + serviceTargets + onlineTargets + transportTargets
-    + hostTargets + [tpmTarget, bulletinTarget, codeTarget, itemTarget, lineTarget, flashTarget]
+  package static let all: [FuzzTarget] = [
+    encodingTargets, tokenTargets, sessionTargets, measurementTargets, keyTargets, formatTargets, authenticatorTargets,
+    deviceTargets, issuerTargets, serviceTargets, onlineTargets, transportTargets, hostTargets,
+    [tpmTarget, bulletinTarget, codeTarget, itemTarget, lineTarget, flashTarget],
+  ].flatMap { $0 }
 }
 
 /// A rule that does not hold for an input.

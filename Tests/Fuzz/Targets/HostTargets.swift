@@ -10,21 +10,25 @@ let hostTargets = [
   FuzzTarget(
     "proc", ["HoldfastMeasurement/Process/MemoryMap.swift", "HoldfastMeasurement/Process/ProcessFiles.swift"]
   ) { bytes in
-    _ = try? ThreadStatus(parsing: bytes)
+    let status = attempt { try ThreadStatus(parsing: bytes) }
+    note(String(describing: status))
     let text = String(decoding: bytes, as: UTF8.self)
-    _ = (Swap.isOn(swaps: text), Swap.isLocked(status: text))
-    for line in bytes.split(separator: 0x0a) { _ = ListeningSockets.isListener(line, on: 22) }
+    let (isSwapped, isLocked) = (Swap.isOn(swaps: text), Swap.isLocked(status: text))
+    let listening = bytes.split(separator: 0x0a).map { ListeningSockets.isListener($0, on: 22) }
+    note("\(isSwapped) \(isLocked) \(listening)")
     let map = try MemoryMap(parsing: bytes)
     for segment in map.executableSegments {
       try require(segment.addresses.lowerBound < segment.addresses.upperBound, "a segment of code is empty")
-      _ = segment.byteCount
+      let count = segment.byteCount
+      note("\(segment.addresses) \(count)")
     }
     let executable = Array("/usr/bin/app".utf8)
     let sorted = map.executableSegments.sorted { $0.precedes($1, executable: executable) }
     for (first, second) in zip(sorted, sorted.dropFirst()) {
       try require(!second.precedes(first, executable: executable), "segments have no order")
     }
-    for line in bytes.split(separator: 0x0a) { _ = MemoryMapping(parsing: line)?.isKernelCode }
+    let areKernels = bytes.split(separator: 0x0a).map { MemoryMapping(parsing: $0)?.isKernelCode }
+    note("\(areKernels)")
     var input = FuzzInput(bytes)
     let entry = (0..<8).reduce(UInt64(0)) { word, _ in word << 8 | UInt64(input.byte()) }
     try require(!PageMap.isFileBacked(entry: entry | 1 << 62), "a page that is swapped out is a file's")
@@ -43,14 +47,15 @@ let hostTargets = [
     guard let read = try VaultRecord(record, for: host) else { return }
     try require(try read.encoded(for: host) == record, "the record of a vault that is read and written again differs")
   },
-  FuzzTarget("vault-contents", ["HoldfastVault/Contents/ChunkCipher.swift"], maximumByteCount: 16) { bytes in
+  FuzzTarget("vault-contents", ["HoldfastVault/Contents/ChunkCipher.swift"], maximumByteCount: 16, variantCount: 16) {
+    bytes in
     var input = FuzzInput(bytes)
     let vault = UnlockedVault(id: VaultID(), key: SecretBytes(zeros: 32)) { _ in }
     let contents = Array((0..<input.number() * 3).map { UInt8(truncatingIfNeeded: $0 / 7) })
     let sealed = try vault.encrypted(contents)
     var changed = sealed
     while !input.isEmpty { change(&changed, by: &input) }
-    let opened = try? vault.decrypted(changed)
+    let opened = attempt { try vault.decrypted(changed) }
     try require(opened == (changed == sealed ? contents : nil), "changed contents of a vault are released")
   },
   FuzzTarget("vault-agent", ["HoldfastVault/Agent/AgentMessage.swift", "HoldfastVault/Agent/HeldSecrets.swift"]) {
@@ -63,11 +68,15 @@ let hostTargets = [
       let request = Array(input.message().prefix(AgentMessage.largest))
       secrets.withMessage { message in for index in request.indices { message[index] = request[index] } }
       let count = AgentMessage.answer(byteCount: request.count, &secrets, at: now)
+      secrets.withMessage { message in note((0..<count).map { message[$0] }) }
       try require((1...AgentMessage.largest).contains(count), "an answer of the agent has an impossible length")
     }
   },
-  FuzzTarget("vectors", ["HoldfastVectors/File/VectorFile.swift", "HoldfastVectors/Replay/Report.swift"]) { bytes in
-    _ = try VectorFile(parsing: bytes, name: "fuzz").replay()
+  FuzzTarget(
+    "vectors", ["HoldfastVectors/File/VectorFile.swift", "HoldfastVectors/Replay/Report.swift"], variantCount: 16
+  ) { bytes in
+    let report = try VectorFile(parsing: bytes, name: "fuzz").replay()
+    note("\(report)")
   },
 ]
 

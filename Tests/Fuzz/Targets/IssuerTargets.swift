@@ -20,6 +20,7 @@ let issuerTargets = [
     let text = policy.json.compact()
     let again = try mustSucceed("a policy that was written is refused") { try ServicePolicy(json: text) }
     try require(again.json.compact() == text, "a policy that is written and read again differs")
+    note(text)
     for settings in policy.scopedSettings {
       let applying = policy.conditions(
         of: settings.app ?? "app", settings.version ?? .zero, for: settings.device ?? DeviceID())
@@ -34,16 +35,20 @@ let issuerTargets = [
       let report = IssuanceReport(claims)
     else { return }
     try require(IssuanceReport(report.json) == report, "a report that is written and read again differs")
-    _ = report.lines
+    let lines = report.lines
+    note(report.json.compact())
+    note("\(lines)")
   },
   FuzzTarget("posture-rules", ["HoldfastProver/Posture/PostureRules.swift"], maximumByteCount: 2048) { bytes in
-    _ = try? PostureRules(bytes, by: Signer.point)
+    attempt { _ = try PostureRules(bytes, by: Signer.point) }
     if let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count) {
-      _ = try? PostureRules.claims(of: JSONMember(value), issued: testTime)
+      let claims = attempt { try PostureRules.claims(of: JSONMember(value), issued: testTime) }
+      note(claims?.compact() ?? [])
     }
     let rules = try PostureRules(try Signer.sign(bytes, type: PostureRules.type), by: Signer.point)
     for state in [PostureState.clear, .found, .unknown] {
       let posture = Posture(PostureFinding.allCases.map { Posture.Observation($0, state) })
+      note("\(rules.judge(posture).action)")
       try require(rules.judge(posture).action >= .ignore, "a posture has no consequence")
     }
   },
@@ -104,9 +109,12 @@ private func loadEnrolment(_ bytes: [UInt8]) throws {
     files[EnrolmentFolder.enrolmentName] = manifest.compact()
   }
   for (name, contents) in files { try folder.makeFile("devices/\(hexadecimal(DeviceID()))/\(name)", contents) }
-  _ = (try? enrolment.hasEnrolment(), try? enrolment.loadDevice())
+  let isThere = attempt { try enrolment.hasEnrolment() }
+  note(String(describing: isThere))
+  attempt { _ = try enrolment.loadDevice() }
   let host = HostSource(unixSeconds: { testTime }, uptime: { nil }, release: { nil })
-  if let time = try? enrolment.latestTime() {
+  if let time = attempt({ try enrolment.latestTime() }) {
+    note("\(time.seconds)")
     let raised = try mustSucceed("the latest time cannot be raised") { try enrolment.raiseLatestTime(host) }
     try require(raised >= time.seconds, "the latest time goes back")
   }

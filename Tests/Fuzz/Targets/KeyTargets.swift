@@ -7,22 +7,23 @@ import HoldfastOpenSSL
 /// The readers of keys and of device descriptors.
 let keyTargets = [
   FuzzTarget("jwk", ["HoldfastFormats/JWK.swift", "HoldfastFormats/PublicKeyJWK.swift"]) { bytes in
-    if let key = try? PublicKeyJWK(json: bytes) {
+    if let key = attempt({ try PublicKeyJWK(json: bytes) }) {
       let text = key.json.compact()
+      note(text)
       try require(try PublicKeyJWK(json: text) == key, "a public key that is written and read again differs")
     }
-    if let secret = try? MACKeyJWK.decode(bytes.span) {
+    if let secret = attempt({ try MACKeyJWK.decode(bytes.span) }) {
       try require(MACKeyJWK.isSymmetricKey(bytes.span), "a key that is shared is not known as a secret")
       var text = ByteBuffer<512>()
       try MACKeyJWK.encode(secret, into: &text)
       let again = try mustSucceed("a key that was written is refused") { try MACKeyJWK.decode(text.bytes) }
       try require(areEqual(again, secret), "a key that is written and read again differs")
     }
-    _ = try? JWEKey(parsing: bytes.span)
+    attempt { _ = try JWEKey(parsing: bytes.span) }
     let key = try JWK.parse(bytes.span)
-    _ = try? key.p256Scalar()
-    _ = try? key.publicPoint()
-    _ = try? key.ellipticPrivateKey()
+    attempt { _ = try key.p256Scalar() }
+    attempt { _ = try key.publicPoint() }
+    attempt { _ = try key.ellipticPrivateKey() }
     if key.type == .rsa { _ = try key.rsaPrivateKey() } else { _ = try key.octets() }
   },
   FuzzTarget(
@@ -32,7 +33,7 @@ let keyTargets = [
     if TPMKeyRecord.isOne(bytes.span) {
       let record = try TPMKeyRecord(bytes.span)
       let key = TPMKey(record.place, authorization: record.authorization.copy(), operations: credulousTPM)
-      _ = try? DeviceSecrets(key, Signer.point, check: record.check)
+      attempt { _ = try DeviceSecrets(key, Signer.point, check: record.check) }
       let secrets = try DeviceSecrets(key, Signer.point, check: nil)
       var text = ByteBuffer<1024>()
       try secrets.encode(into: &text)
@@ -54,7 +55,7 @@ let keyTargets = [
       "HoldfastFormats/SignedDescriptor.swift",
     ]
   ) { bytes in
-    if let key = try? SubjectPublicKeyInfo.publicKey(bytes) {
+    if let key = attempt({ try SubjectPublicKeyInfo.publicKey(bytes) }) ?? nil {
       let text = SubjectPublicKeyInfo.base64(of: key.point)
       try require(SubjectPublicKeyInfo.point(base64: text) == key.point, "a public key in DER differs")
     }
@@ -68,6 +69,7 @@ let keyTargets = [
     maximumByteCount: 128
   ) { bytes in
     let signer = MakerSignature.signer(of: [], bytes, among: [Signer.point])
+    note("\(signer != nil)")
     try require(signer == nil || bytes.count <= MakerSignature.maximumByteCount, "a signature is too long")
   },
   FuzzTarget(
@@ -80,10 +82,11 @@ let keyTargets = [
     var cryptography = OpenSSLCryptography()
     if let registry = try ReleaseKeyRegistry(SecretBytes(copying: bytes.span), using: &cryptography) {
       for id in registry.ids {
+        note("\(id)")
         try require(registry.proofKey(id) != nil && registry.evidenceKey(id) != nil, "a registered key is not found")
       }
     }
-    let newest = try? ReleaseKeys(newestInKeyFile: bytes.span)
+    let newest = attempt { try ReleaseKeys(newestInKeyFile: bytes.span) }
     let roots = try ReleaseRoots(parsing: bytes.span)
     try require(newest != nil && (1...64).contains(roots.count), "a file of keys is read in two ways")
   },

@@ -10,7 +10,7 @@ let lineTarget = FuzzTarget(
   [
     "HoldfastFirmware/Device/FirmwareDevice.swift", "HoldfastFirmware/Serial/FramedLine.swift",
     "HoldfastFirmware/Store/FlashStore+Home.swift", "HoldfastFirmware/Store/FlashStore+Bulletins.swift",
-  ], maximumByteCount: 2048
+  ], maximumByteCount: 2048, variantCount: 4
 ) { bytes in
   var input = FuzzInput(bytes)
   try FuzzedLife(&input).run()

@@ -13,10 +13,11 @@ let measurementTargets = [
     try require(fingerprints.encoded() == bytes, "fingerprints that are read and written again differ")
   },
   FuzzTarget("evidence", ["HoldfastCore/Measurement/Evidence.swift"], maximumByteCount: 8192) { bytes in
-    let submitted = try? SubmittedEvidence(bytes)
+    let submitted = attempt { try SubmittedEvidence(bytes) }
     let unverified = try UnverifiedEvidence(decoding: bytes.span)
     try require(submitted != nil, "an issuer refuses evidence that is well-formed")
-    _ = unverified.image
+    let image = unverified.image
+    note(String(describing: image))
     var cryptography = CredulousCryptography()
     // Every MAC is zero.
     let evidence = try unverified.verified(with: EvidenceKey(), using: &cryptography).evidence
@@ -28,10 +29,12 @@ let measurementTargets = [
     let parts = bytes.split(separator: 0x0a, maxSplits: 1, omittingEmptySubsequences: false)
     let text = Array(parts[0])
     guard let suite = OCRASuite(text.span) else { return }
+    note("a suite")
     try require([UInt8](suite.text.bytes) == text, "a suite that is read and written again differs")
     let question = parts.count > 1 ? Array(parts[1]) : []
     _ = OCRAQuestion(challengeDigits: question.span, for: suite)
     guard let asked = OCRAQuestion(question.span, for: suite) else { return }
+    note("a question")
     var cryptography = CredulousCryptography()
     let session = [UInt8](repeating: 1, count: suite.sessionByteCount ?? 0)
     let (key, pin) = (usersSecret, Array("1234".utf8))
@@ -39,12 +42,14 @@ let measurementTargets = [
     let input = OCRAInput(
       counter: suite.hasCounter ? 1 : nil, question: asked, pin: hasPIN ? pin.span : nil,
       session: suite.sessionByteCount == nil ? nil : session.span, timeStep: suite.timeStepSeconds == nil ? nil : 1)
-    _ = try OCRA.code(suite: suite, key: key.span, input: input, using: &cryptography)
+    let code = try OCRA.code(suite: suite, key: key.span, input: input, using: &cryptography)
+    note("\(code)")
   },
   FuzzTarget("one-use-code", ["HoldfastCore/Activation/OneUseCode.swift"], maximumByteCount: 64) { bytes in
     guard let code = OneUseCode(bytes.span) else { return }
     var text: [UInt8] = []
     code.write(into: &text)
+    note(text)
     let again = OneUseCode(text.span)
     try require(again != nil, "a code that was written is refused")
     let plain = bytes.filter { $0 != 0x2d && $0 != 0x20 }

@@ -13,19 +13,26 @@ let onlineTargets = [
     ], maximumByteCount: 512
   ) { bytes in
     let text = String(decoding: bytes, as: UTF8.self)
-    if let address = try? ServiceAddress(text) {
+    if let address = attempt({ try ServiceAddress(text) }) {
+      note(address.description)
       try require((try? ServiceAddress(address.description)) == address, "the address of a service differs")
     }
-    _ = try? ServiceAddress.list(text)
-    if let pin = ServicePin(text) { try require(pin.digest.count == 32, "a pin has another length") }
+    let list = attempt { try ServiceAddress.list(text) }
+    note("\(list?.map(\.description) ?? [])")
+    if let pin = ServicePin(text) {
+      note(pin.digest)
+      try require(pin.digest.count == 32, "a pin has another length")
+    }
     let invitation = try Invitation(bytes.span)
     let written = Array(invitation.text.utf8)
+    note(written)
     let again = try mustSucceed("an invitation that was written is refused") { try Invitation(written.span) }
     try require(again.text == invitation.text, "an invitation that is written and read again differs")
   },
   FuzzTarget("known-services", ["HoldfastOnline/KnownServices.swift"]) { bytes in
     let services = try KnownServices(bytes)
     let text = services.encoded
+    note(text)
     let again = try mustSucceed("services.json that was written is refused") { try KnownServices(text) }
     try require(again.encoded == text, "services.json that is written and read again differs")
   },
@@ -34,11 +41,13 @@ let onlineTargets = [
   ) { bytes in
     guard let report = CarrierReport(bytes) else { return }
     let line = report.line
+    note(line)
     guard let again = CarrierReport(line) else { throw Violation(description: "a report that was written is refused") }
     try require(again.line == line, "a report that is written and read again differs")
   },
   FuzzTarget("carrier-task", ["HoldfastCarrier/Contract.swift", "HoldfastOnline/CarrierTask.swift"]) { bytes in
     guard let task = CarrierTask(bytes) else { return }
+    note("\(task.services.map(\.address.description))")
     try require((1...ServiceAddress.countLimit).contains(task.services.count), "a task has no services")
   },
   FuzzTarget("service-answer", ["HoldfastCarrier/ServiceAnswers.swift"]) { bytes in
@@ -50,12 +59,13 @@ let onlineTargets = [
     let answer = HTTPAnswer(
       status: [200, 201, 202, 403, 500][Int(first >> 2) % 5], contentType: types[Int(first & 3)],
       retryAfterSeconds: UInt64(first), body: Array(bytes.dropFirst()))
-    _ = ServiceAnswers.attestation(answer)
-    _ = ServiceAnswers.issuance(answer, from: service)
-    _ = ServiceAnswers.decision(answer, on: request)
-    for operation in ServiceOperation.allCases { _ = ServiceAnswers.value(answer, of: operation) }
+    let (attestation, issuance) = (ServiceAnswers.attestation(answer), ServiceAnswers.issuance(answer, from: service))
+    let decision = ServiceAnswers.decision(answer, on: request)
+    let values = ServiceOperation.allCases.map { ServiceAnswers.value(answer, of: $0) }
+    for answer in [attestation, issuance, decision, values] as [Any?] { note(String(describing: answer)) }
     guard let failure = ServiceAnswers.problem(answer, kind: .refused, service: service) else { return }
     let line = CarrierReport.result(.failure(failure)).line
+    note(line)
     try require(CarrierReport(line) != nil, "a failure that a carrier tells is refused by the prover")
   },
   FuzzTarget(
@@ -65,11 +75,12 @@ let onlineTargets = [
       "HoldfastSDK/Account/CompactJWT.swift",
     ]
   ) { bytes in
-    _ = try? InitialConfiguration(String(decoding: bytes, as: UTF8.self))
+    attempt { _ = try InitialConfiguration(String(decoding: bytes, as: UTF8.self)) }
     let signed = try Signer.sign(bytes, type: "holdfast-configuration+jwt")
     guard let configuration = AccountConfiguration(String(decoding: signed, as: UTF8.self), of: try account()) else {
       return
     }
+    note("\(configuration.pins)")
     try require(Set(configuration.pins.map(\.domain)).count == configuration.pins.count, "a domain has pins twice")
   },
 ]

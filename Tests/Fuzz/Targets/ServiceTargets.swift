@@ -20,14 +20,17 @@ let serviceTargets = [
   },
   FuzzTarget("release-manifest", ["HoldfastService/Administration/ReleaseManifest.swift"]) { bytes in
     let manifest = try ReleaseManifest(bytes, signature: try Signer.signature(over: bytes), maker: maker)
+    note("\(manifest.versions.map { "\($0)" }.sorted()) \(manifest.trees.map { "\($0)" }.sorted())")
     try require(manifest.trees.count <= manifest.versions.count, "a manifest has more trees than images")
   },
   FuzzTarget("invitation-code", ["HoldfastService/Enrolment/InvitationCode.swift"], maximumByteCount: 64) { bytes in
     guard let code = InvitationCode(String(decoding: bytes, as: UTF8.self)) else { return }
+    note(code.text)
     try require(InvitationCode(code.text)?.text == code.text, "the code of an invitation differs")
   },
   FuzzTarget("form", ["HoldfastFormats/FormData.swift"]) { bytes in
     guard let form = FormData(String(decoding: bytes, as: UTF8.self)) else { return }
+    note("\(form.pairs)")
     let written = form.pairs.map { "\(FormData.encoded($0.name))=\(FormData.encoded($0.value))" }
     let again = FormData(written.joined(separator: "&"))?.pairs ?? []
     let isSame =
@@ -72,9 +75,9 @@ private let wholeChunk: [UInt8] = {
 
 private func check(_ value: JSONValue, _ form: [Schema.Property]) throws {
   do throws(JSONMistake) { try Schema.check(JSONMember(value), form) } catch {
-    _ = error.text
-    return
+    return note(error.text)
   }
+  note("taken")
   // What is optional may be left out, and what is required may not.
   for property in form {
     let rest = JSONValue.object((value.members ?? []).filter { !haveSameBytes($0.0, property.name) })

@@ -7,7 +7,7 @@ let sessionTargets = [
   FuzzTarget("messages", messageSources) { bytes in
     func isSame(_ rule: String, _ copy: (inout MessageBuffer) throws -> Void) throws {
       var buffer = MessageBuffer()
-      do { try copy(&buffer) } catch { return }
+      do { try copy(&buffer) } catch { return note("refused: \(rule)") }
       try require(buffer.array == bytes, "\(rule) that is read and written again differs")
     }
     try isSame("M1") { try RoundTrip.challenge(bytes.span, into: &$0) }
@@ -35,6 +35,7 @@ let sessionTargets = [
     var written: [UInt8] = []
     reply.encode(into: &written)
     let again = try mustSucceed("a reply that was written is refused") { try VerdictBody(written.span) }
+    note(written)
     try require(again.notice == reply.notice && again.result.array == reply.result.array, "a reply differs")
   },
   FuzzTarget("session-device", sessionSources, maximumByteCount: 8192) { bytes in
@@ -52,6 +53,7 @@ let sessionTargets = [
       cryptography: CredulousCryptography(), random: RepeatingRandom())
     while !input.isEmpty {
       if case .done(let outcome) = try session.receive(input.message().span) {
+        note("\(outcome.status) \(outcome.isAuthenticated)")
         try require(
           outcome.isAuthenticated || !outcome.status.needsAuthentication, "a status without a seal counts")
         return
@@ -162,6 +164,7 @@ private final class SessionDevice {
     var machine = machine
     let outcome = session.respond(to: message.span, waitedMilliseconds: 0, actuator: &machine)
     let answer = session.outgoing.array
+    note(answer)
     if let verdict = try? VerdictMessage(answer.span) {
       try require(verdict.status == outcome.status, "M3 has another status than the round")
     } else {
@@ -173,6 +176,7 @@ private final class SessionDevice {
 
   /// Checks the answer to a message about mail.
   private func checkMail(_ answer: MailAnswer) throws {
+    note(answer.message)
     guard answer.outcome.isMail else {
       return try require(answer.outcome.closesConnection, "a refusal of mail does not end the connection")
     }

@@ -11,15 +11,18 @@ let tpmTarget = FuzzTarget(
   [
     "HoldfastDevice/Anchor/TPM.swift", "HoldfastDevice/Anchor/TPMConnection.swift",
     "HoldfastDevice/Anchor/TPMKey+Commands.swift",
-  ], maximumByteCount: 512
+  ], maximumByteCount: 512, variantCount: 16
 ) { bytes in
   if bytes.first == 0xff { return try useTPM(FuzzInput(Array(bytes.dropFirst()))) }
   if bytes.count >= TPMResponse.headByteCount, let count = TPMResponse.byteCount(of: bytes.span) {
     try require((10...64).contains(count), "a response of a TPM has an impossible length")
   }
   switch try TPMResponse(bytes.span) {
-  case .success(let parameters): try require(parameters.count <= 64, "a response of a TPM is too long")
+  case .success(let parameters):
+    note([UInt8](parameters))
+    try require(parameters.count <= 64, "a response of a TPM is too long")
   case .failure(let code):
+    note("\(code.rawValue)")
     try require(code.rawValue != 0, "a success of a TPM is a failure")
     _ = (code.wantsRetry, code.fault(isOwners: true), code.fault(isOwners: false))
   }

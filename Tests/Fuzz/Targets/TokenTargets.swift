@@ -9,6 +9,7 @@ let tokenTargets = [
     var claims = MeasurementClaims()
     try claims.decode(cbor: bytes.span)
     let written = encoded(claims)
+    note(written)
     guard written != bytes else { return }
     // The version 0.0.0 is that of a token without a version, and only the claim of it is not written.
     let zero: [UInt8] = [0x3a, 0, 1, 0x24, 0xfe, 0x83, 0, 0, 0]
@@ -20,6 +21,7 @@ let tokenTargets = [
     var claims = MeasurementClaims()
     try claims.decode(json: bytes.span)
     let cbor = encoded(claims)
+    note(cbor)
     var again = MeasurementClaims()
     try mustSucceed("claims in JSON cannot be claims in CBOR") { try again.decode(cbor: cbor.span) }
     try require(encoded(again) == cbor, "claims that are read and written again differ")
@@ -43,13 +45,14 @@ let tokenTargets = [
       (known, text) = (Array(text[..<end]), Array(text[(end + 1)...]))
     }
     var key = try JWEKey(parsing: known.span)
-    _ = try key.open(text.span, contentType: "JWT")
+    let opened = try key.open(text.span, contentType: "JWT")
+    note([UInt8](opened.bytes))
   },
   FuzzTarget("jws", joseSources) { bytes in
     var cryptography = OpenSSLCryptography()
     let key = JWSKey.hs256(SecretBytes(zeros: 32))
     let point = JWSKey.es256Public(Signer.point)
-    _ = try? point.verify(bytes.span, type: "holdfast-at+jwt", using: &cryptography)
+    attempt { _ = try point.verify(bytes.span, type: "holdfast-at+jwt", using: &cryptography) }
     var scalar = Secret<32>()
     scalar.withMutableBytes { $0[31] = 1 }
     var pair = JWSKey.es256(try P256PrivateKey(scalar: scalar))
@@ -60,10 +63,10 @@ let tokenTargets = [
       try require([UInt8](read.bytes) == bytes, "a text that is signed and read differs")
     }
     let payload = try key.verify(bytes.span, type: "holdfast-at+jwt", using: &cryptography)
-    _ = try AttestationClaims.read(payload.bytes)
+    try readAttestation(payload.bytes)
   },
   FuzzTarget("attestation", ["HoldfastIssuer/Attestation/AttestationClaims.swift"]) { bytes in
-    _ = try AttestationClaims.read(bytes.span)
+    try readAttestation(bytes.span)
   },
 ]
 
@@ -75,6 +78,11 @@ private let claimSources = [
 private let joseSources = [
   "HoldfastIssuer/JOSE/HeaderParameters.swift", "HoldfastIssuer/JOSE/JWEKey.swift", "HoldfastIssuer/JOSE/JWSKey.swift",
 ]
+
+private func readAttestation(_ bytes: borrowing Span<UInt8>) throws {
+  let claims = try AttestationClaims.read(bytes)
+  note("\(claims.audience) \(claims.issuedAt) \(claims.expires) \(claims.deviceID)")
+}
 
 private func encoded(_ claims: borrowing MeasurementClaims) -> [UInt8] {
   var bytes: [UInt8] = []
@@ -103,6 +111,7 @@ private func open(_ bytes: [UInt8], _ encoding: TokenEncoding) throws {
     try require(error != .anotherDevice || named == nil, "the recipient of a token is read in two ways")
     throw error
   }
+  note(encoded(token.claims))
   try require(named != nil, "a token without a recipient is opened")
   let claims = encoded(token.claims)
   var again = MeasurementClaims()

@@ -14,6 +14,7 @@ let transportTargets = [
   ) { bytes in
     let endpoint = try Endpoint(parsing: String(decoding: bytes, as: UTF8.self))
     let text = endpoint.description
+    note(text)
     let again = try mustSucceed("an endpoint that was written is refused") { try Endpoint(parsing: text) }
     try require(again.description == text, "an endpoint that is written and read again differs")
   },
@@ -34,6 +35,7 @@ let transportTargets = [
     }
     guard let ports = BluetoothPort.listed(in: bytes[...]) else { return }
     for port in ports {
+      note("\(port)")
       var list: [UInt8] = []
       list.append { $0 += ServiceRecord.bytes(port, name: "fuzz") }
       try require(BluetoothPort.listed(in: list[...]) == [port], "a record that was written is refused")
@@ -42,6 +44,7 @@ let transportTargets = [
   FuzzTarget("advertising", ["HoldfastTransport/Bluetooth/Advertising/AdvertisingData.swift"], maximumByteCount: 512) {
     bytes in
     guard let data = AdvertisingData(bytes[...]) else { return }
+    note("\(data)")
     var merged = data
     merged.merge(data)
     try require(merged == data, "data that is merged with itself differs")
@@ -55,7 +58,7 @@ let transportTargets = [
       "HoldfastTransport/Bluetooth/ManagementSocket.swift", "HoldfastTransport/Bluetooth/Adapter.swift",
       "HoldfastTransport/Bluetooth/DeviceScan.swift",
     ],
-    maximumByteCount: 2048
+    maximumByteCount: 2048, variantCount: 16
   ) { bytes in
     if bytes.count >= 280 { _ = Adapter(number: 0, bytes[..<280], block: nil) }
     // The bytes as a kernel sends them: first the answer to a command, and any events before it.
@@ -95,6 +98,7 @@ private func listAdapters(_ input: inout FuzzInput) throws {
   let adapters = try Adapter.all(ManagementSocket(file: peer.end()), radios: folder.path)
   try require(zip(adapters, adapters.dropFirst()).allSatisfy { $0.number <= $1.number }, "adapters are not in order")
   // A search with an adapter that is powered would open a socket of the kernel.
+  note("\(adapters.map(\.number))")
   for adapter in adapters where !adapter.settings.contains(.powered) { _ = try? DeviceScan(adapter) }
 }
 
@@ -114,6 +118,7 @@ private func scan(_ input: inout FuzzInput) throws {
 /// Reads the data in a report, and merges it with itself.
 private func checkReport(_ report: DeviceReport) throws {
   let found = FoundPeer(report)
+  note("\(found)")
   var merged = found
   merged.merge(report)
   try require(merged == found, "a report that is merged with itself differs")
