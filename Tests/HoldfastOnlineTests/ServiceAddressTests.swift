@@ -25,6 +25,12 @@ import Testing
     #expect(throws: fault) { try ServiceAddress(text) }
   }
 
+  @Test func `a host has up to 253 characters`() throws {
+    let longest = "https://" + String(repeating: "a", count: 253)
+    #expect(try ServiceAddress(longest).description == longest)
+    #expect(throws: ServiceAddressFault.malformed) { try ServiceAddress(longest + "a") }
+  }
+
   @Test func `a list keeps its order, and has each service once`() throws {
     #expect(try ServiceAddress.list("https://b,https://a").map(\.description) == ["https://b", "https://a"])
     #expect(throws: ServiceAddressFault.repeated(try ServiceAddress("https://a"))) {
