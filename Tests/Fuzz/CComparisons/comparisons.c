@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 // The linker has the program's own code call these in place of libFuzzer's (`--wrap`). It takes values that were compared for its
-// changes of inputs, and needs them only of some inputs: being told of all took a third of the time of a small reader.
+// changes of inputs, and needs them only of some inputs: being told of all took a fifth of the time of a small reader.
 
 bool comparisons_are_told = true;
 

@@ -28,7 +28,7 @@ public func initialize(
         // The name first, so that the last line says where a reader traps.
         print(name, terminator: " ")
         fflush(nil)
-        print(verdict(of: named, on: bytes))
+        print(verdicts(of: named, on: bytes))
       }
       exit(0)
     }
@@ -39,11 +39,11 @@ public func initialize(
   return 0
 }
 
-/// What has become of an input and of its variants, or the rule that does not hold for one of them.
-private func verdict(of target: FuzzTarget, on bytes: [UInt8]) -> String {
+/// Returns the verdicts on an input and on its variants. A rule that does not hold ends the program, as it does while it fuzzes.
+private func verdicts(of target: FuzzTarget, on bytes: [UInt8]) -> String {
   do {
     return "\(try target.verdict(on: bytes)) \(try target.verdictOnVariants(of: bytes))"
-  } catch { return "\(error)" }
+  } catch { fatalError("\(target.name): \(error)") }
 }
 
 /// Calls `body` with the name and the contents of each file.

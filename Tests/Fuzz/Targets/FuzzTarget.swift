@@ -27,7 +27,7 @@ package struct FuzzTarget: Sendable {
   ///
   /// - Throws: ``Violation`` if a rule does not hold.
   package func run(_ bytes: [UInt8]) throws(Violation) {
-    do { try body(bytes) } catch let violation as Violation { throw violation } catch {}
+    _ = try isTaken(bytes)
   }
 
   /// Gives the bytes to the reader, and returns what has become of them: `+` for bytes that it takes and `-` for others, and eight
@@ -52,13 +52,17 @@ package struct FuzzTarget: Sendable {
 
   /// Gives the bytes to the reader, which notes what it reads, and returns whether it takes them.
   private func judge(_ bytes: [UInt8], into notes: Notes) throws(Violation) -> Bool {
-    let isTaken: Result<Bool, Violation> = Notes.$current.withValue(notes) {
-      do { try body(bytes) } catch let violation as Violation { return .failure(violation) } catch {
-        return .success(false)
-      }
-      return .success(true)
+    let result: Result<Bool, Violation> = Notes.$current.withValue(notes) {
+      do throws(Violation) { return .success(try isTaken(bytes)) } catch { return .failure(error) }
     }
-    return try isTaken.get()
+    return try result.get()
+  }
+
+  private func isTaken(_ bytes: [UInt8]) throws(Violation) -> Bool {
+    do {
+      try body(bytes)
+      return true
+    } catch let violation as Violation { throw violation } catch { return false }
   }
 
   /// All targets, in the order in which they are fuzzed.

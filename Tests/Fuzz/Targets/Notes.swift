@@ -1,4 +1,4 @@
-/// What a target notes about an input: which readers took it, and what they read.
+/// The notes of a target about an input say which readers took it, and what they read.
 ///
 /// A rule says what must hold for every input. Notes say what has become of one, so that a reader that takes more than before, or reads
 /// something else, is noticed at the inputs that are kept. Nothing is noted that differs between runs.
