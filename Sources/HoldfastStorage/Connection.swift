@@ -38,6 +38,14 @@ import Glibc
 
   var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(handle) }
 
+  var pageLookCount: Int {
+    [SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS].reduce(0) { sum, figure in
+      var (count, highest): (Int32, Int32) = (0, 0)
+      unsafe sqlite3_db_status(handle, figure, &count, &highest, 0)
+      return sum + Int(count)
+    }
+  }
+
   /// Runs a script of any number of statements and discards the rows.
   func execute(_ script: String) throws(DatabaseError) {
     let code = unsafe script.withCString { unsafe sqlite3_exec(handle, $0, nil, nil, nil) }

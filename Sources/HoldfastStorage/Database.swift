@@ -82,6 +82,10 @@ package final class Database {
   /// The number of rows that the last INSERT, UPDATE or DELETE changed; 0 if the database is closed.
   package var changedRowCount: Int { connection?.changedRowCount ?? 0 }
 
+  /// How often this connection has looked at a page, in memory or on the disk: what its statements cost, on whatever machine.
+  /// 0 if the database is closed.
+  package var pageLookCount: Int { connection?.pageLookCount ?? 0 }
+
   /// Moves the write-ahead log into the file and empties it, so that deleted secrets are no longer in the database's files.
   ///
   /// - Throws: `busy` if another connection reads or writes; `full`; `misuse` in a transaction or if the database is closed.
