@@ -59,11 +59,16 @@ final class PostgreSQLCluster: Sendable {
   }
 
   /// Whether the connection is alive, its server is on the latest timeline that was seen, and no host is to be asked again.
+  ///
+  /// One that is not alive was lost while nobody used it.
   func isUsable(_ connection: PostgreSQLConnection) -> Bool {
-    let isLatest = knowledge.withLock { knowledge in
+    guard connection.isAlive else {
+      noteLoss()
+      return false
+    }
+    return knowledge.withLock { knowledge in
       connection.server.timeline >= knowledge.highestTimeline && !(isReplicated && knowledge.isSurveyDue)
     }
-    return isLatest && connection.isAlive
   }
 
   /// Connects to the primary.
@@ -99,15 +104,20 @@ final class PostgreSQLCluster: Sendable {
       noteLoss()
       throw fault
     }
-    let isLatest = knowledge.withLock { knowledge in
+    let (isLatest, isProven) = knowledge.withLock { knowledge in
       knowledge.preferredHost = best.host
       // Unless a connection was lost meanwhile.
       if isSurvey && knowledge.lossCount == lossCount {
         knowledge.isUncertain = false
         knowledge.survey = haveAllAnswered ? nil : again
       }
-      return best.connection.server.timeline >= knowledge.highestTimeline
+      return (
+        best.connection.server.timeline >= knowledge.highestTimeline,
+        isSurvey || !isReplicated || knowledge.lossCount == lossCount
+      )
     }
+    // Another connection was lost meanwhile: this host may be a former primary by now, and all have to be asked.
+    guard isProven else { return try connect() }
     // A host that was asked later is further, but cannot be used itself.
     guard isLatest else {
       noteLoss()

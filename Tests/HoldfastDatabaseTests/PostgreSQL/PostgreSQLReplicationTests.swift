@@ -269,6 +269,19 @@ struct PostgreSQLReplicationTests {
     third.stop()
   }
 
+  @Test func `a service that asked nothing during a failover does not use the former primary`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    primary.kill()
+    let third = try promote()
+    try open(standby.url("postgres", with: third)).increment()
+    try primary.start()
+    // Only now it finds that its connections were lost.
+    #expect(try database.counter() == 1)
+    try database.increment()
+    third.stop()
+  }
+
   @Test func `a service that starts waits for a server that is slow to answer`() throws {
     try open(url).addCounter()
     primary.kill()
