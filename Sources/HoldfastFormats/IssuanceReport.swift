@@ -3,15 +3,16 @@ import HoldfastCore
 /// The claims of a measurement token, as the issuer reported them.
 ///
 /// The prover cannot read the token, which is encrypted to the device. The report is not authenticated, and no decision
-/// depends on it. It only shows people and programs when to enrol again.
+/// depends on it. It only shows people and programs when to enrol again. The token's id is not in it: a prover does not know it,
+/// and therefore cannot find its own token in a bulletin.
 package struct IssuanceReport: Equatable, Sendable {
   private let claims: [Claim: ClaimValue]
 
   /// The members of the report, in the order in which they are written, and the claims that they tell.
   private static let members: [(name: String, claim: Claim)] = [
-    ("issuer", .issuer), ("subject", .subject), ("version", .version), ("token_id", .tokenID),
-    ("generation", .generation), ("issued", .issuedAt), ("expires", .expires), ("maximum_uses", .maximumUses),
-    ("commands", .commands), ("user", .user),
+    ("issuer", .issuer), ("subject", .subject), ("version", .version), ("generation", .generation),
+    ("issued", .issuedAt), ("expires", .expires), ("maximum_uses", .maximumUses), ("commands", .commands),
+    ("user", .user),
   ]
 
   /// The names of the report's members.
@@ -38,11 +39,6 @@ package struct IssuanceReport: Equatable, Sendable {
   /// The commands that the token allows; nil for all that the device's policy allows.
   package var commands: [String]? {
     if case .texts(let names)? = claims[.commands] { names } else { nil }
-  }
-
-  /// Returns the value of a claim that is bytes; nil if the token does not have it.
-  package func bytes(_ claim: Claim) -> [UInt8]? {
-    if case .bytes(let bytes)? = claims[claim] { bytes } else { nil }
   }
 
   /// Returns the value of a claim that is a text; nil if the token does not have it.
@@ -72,9 +68,10 @@ extension IssuanceReport {
       })
   }
 
-  /// Reads the object of ``json``; nil for anything else and for values that no token can have.
+  /// Reads the object of ``json``; nil for anything else and for values that no token can have. Reports of earlier versions have the
+  /// member `token_id`, too, which is not kept.
   package init?(_ value: JSONValue) {
-    guard value.hasOnly(Self.names), value.members?.count == Self.names.count else { return nil }
+    guard value.hasOnly(Self.names + ["token_id"]) else { return nil }
     var claims: [Claim: ClaimValue] = [:]
     for (name, claim) in Self.members {
       guard let member = value[name] else { return nil }

@@ -41,14 +41,9 @@ public struct MeasurementToken: Sendable {
   /// - Throws: `badTerms`.
   package func verifiedTerms() throws(StateFolderFault) -> SignedTerms? {
     guard let terms else { return nil }
-    var cryptography = OpenSSLCryptography()
-    var hash = cryptography.sha256()
-    hash.append(bytes.span)
     let digest: Digest
-    do throws(CryptographyFailure) { digest = try hash.finish() } catch { throw .cryptography }
-    guard let signed = try? SignedTerms(verifying: terms), signed.terms.tokenDigest == digest,
-      report.map({ $0.bytes(.tokenID) == [UInt8](signed.terms.tokenID.bytes) }) ?? true
-    else { throw .badTerms }
+    do throws(CryptographyFailure) { digest = try Terms.digest(of: bytes) } catch { throw .cryptography }
+    guard let signed = try? SignedTerms(verifying: terms), signed.terms.tokenDigest == digest else { throw .badTerms }
     return signed
   }
 

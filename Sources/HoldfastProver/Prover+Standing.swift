@@ -4,12 +4,12 @@ import HoldfastMeasurement
 
 /// The enrolment of a device as its service is asked about it.
 extension Prover {
-  /// Returns the id of a device's token, as the issuer reported it; nil if the enrolment is damaged, or by an older version.
+  /// Returns SHA-256 of the token of a device, by which the service finds it: no prover knows the id of a token.
   ///
-  /// - Throws: ``ProverError/state(_:)`` if the device is not enrolled.
-  package func tokenID(for device: DeviceID) throws(ProverError) -> TokenID? {
-    guard let state = try status(device: device).first, let bytes = state.report?.bytes(.tokenID) else { return nil }
-    return TokenID(bytes.span)
+  /// - Throws: ``ProverError/state(_:)`` if the device is not enrolled, or its enrolment is damaged.
+  package func tokenDigest(for device: DeviceID) throws(ProverError) -> Digest {
+    let token = try enrolments(of: device)[0].token
+    do throws(CryptographyFailure) { return try Terms.digest(of: token) } catch { throw .state(.cryptography) }
   }
 
   /// Replaces the terms of a device's enrolment by newer ones of the same issuer. The time for which the issuer allows to be offline

@@ -40,8 +40,8 @@ def revoke(meeting, token):
 def steal(meeting):
     """What the stolen phone can do before it is revoked, before the lock knows, and after."""
     seen = {"before": meeting.prove("l2cap", "unlock", state="stolen")}
-    status = meeting.do("prover", "holdfast status --state stolen --json").json
-    revoke(meeting, status["devices"][0]["token_id"])
+    issued = meeting.do("prover", "holdfast service tokens --dir service --json").json
+    revoke(meeting, issued["tokens"][-1]["id"])
     seen["unheard"] = meeting.prove("rfcomm", "unlock", state="stolen")
     seen["courier"] = meeting.prove("rfcomm", "lock", *COURIER)
     # As if the lock had never seen its token; with the bulletin that revokes it; and keeping all mail to itself.

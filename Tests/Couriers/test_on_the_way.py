@@ -3,6 +3,7 @@
 Source: docs/couriers.md.
 """
 
+import base64
 import json
 import secrets
 
@@ -71,7 +72,14 @@ def test_a_stolen_phone_is_refused_once_another_one_has_been_at_the_device(lock)
         return run.run("prove", "--connect", lock.endpoint, "--state", phone, "--command", "unlock", *more).returncode
 
     assert [prove(phone) for phone in phones] == [0, 0]
-    token = [each for each in lock.audit() if each["event"] == "round"][-1]["token"]
+    tokens = run.read_json("service", "tokens", "--dir", service, "--device", descriptor)["tokens"]
+    audited = [each["token"] for each in lock.audit() if each["event"] == "round"]
+    assert [token["id"] for token in tokens] == audited, "the service and the device name tokens alike"
+    files = b"".join(file.read_bytes() for phone in phones for file in phone.rglob("*") if file.is_file())
+    for raw in map(bytes.fromhex, audited):
+        forms = [raw, raw.hex().encode(), base64.b64encode(raw)[:-2], base64.urlsafe_b64encode(raw)[:-2]]
+        assert not any(form in files for form in forms), "a phone knows the id of a token"
+    token = audited[-1]
     run.succeed("service", "bulletin", "--dir", service, "--device", descriptor, "--revoke", token)
     assert prove(phones[0]) == 0 and prove(phones[1]) == 0, "nobody has fetched it"
     run.succeed("sync", "--state", phones[0], "--service", service)

@@ -233,8 +233,8 @@ def test_a_stolen_phone_is_refused_once_another_one_has_been_at_the_board(board,
             return json.loads(done.stdout)
 
         assert [prove(phone)["status"] for phone in phones] == ["accepted", "accepted"]
-        for count in (1, 2):
-            token = run.read_json("status", "--state", phones[1])["devices"][0]["token_id"] if count == 1 else "00" * 16
+        stolen = run.read_json("service", "tokens", "--dir", service)["tokens"][-1]["id"]
+        for token in (stolen, "00" * 16):
             run.succeed("service", "bulletin", "--dir", service, "--device", descriptor, "--revoke", token)
             run.succeed("sync", "--state", phones[0], "--service", service)
             assert prove(phones[0])["bulletins_delivered"] == 1

@@ -12,10 +12,8 @@ import HoldfastFormats
 
   private func terms(_ conditions: Conditions) throws -> Terms {
     Terms(
-      issuer: BoundedText("issuer.example"), tokenID: TokenID(), tokenDigest: Self.digest,
-      issued: 1_790_000_000, subject: BoundedText("app"),
-      version: AppVersion(major: 1, minor: 2, patch: 3),
-      conditions: conditions)
+      issuer: BoundedText("issuer.example"), tokenDigest: Self.digest, issued: 1_790_000_000,
+      subject: BoundedText("app"), version: AppVersion(major: 1, minor: 2, patch: 3), conditions: conditions)
   }
 
   private func signed(_ conditions: Conditions) throws -> SignedTerms {
@@ -43,6 +41,18 @@ import HoldfastFormats
     #expect(read == signed)
     #expect(read.key.point == key.point)
     #expect(read.terms.offlineUntil == 1_790_086_400)
+  }
+
+  @Test func `terms do not name the token's id, and those of earlier versions, which do, are read`() throws {
+    let signed = try signed(try fullConditions())
+    let parts = signed.bytes.split(separator: UInt8(ascii: ".")).map { Array($0) }
+    let (header, payload) = (parts[0], parts[1])
+    let text = String(decoding: try decodePublicBase64URL(payload.span), as: UTF8.self)
+    #expect(!text.contains("jti"))
+    let earlier = Array((#"{"jti":"AAAAAAAAAAAAAAAAAAAAAA","# + text.dropFirst()).utf8)
+    let bytes = try key.jws(
+      header: try decodePublicBase64URL(header.span), encodedPayload: Array(base64URL(earlier.span).utf8))
+    #expect(try SignedTerms(verifying: bytes).terms == signed.terms)
   }
 
   @Test func `the largest settings and the longest rules fit`() throws {

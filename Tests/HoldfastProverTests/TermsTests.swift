@@ -511,12 +511,9 @@ private final class TermsIssuer {
   init() throws { key = try P256PrivateKey() }
 
   func terms(for token: [UInt8], _ conditions: Conditions, issued: UInt64) throws -> [UInt8] {
-    var cryptography = OpenSSLCryptography()
-    var hash = cryptography.sha256()
-    hash.append(token.span)
     let terms = Terms(
-      issuer: BoundedText("issuer.test"), tokenID: TokenID(), tokenDigest: try hash.finish(),
-      issued: issued, subject: BoundedText("app.test"),
+      issuer: BoundedText("issuer.test"), tokenDigest: try Terms.digest(of: token), issued: issued,
+      subject: BoundedText("app.test"),
       version: AppVersion(major: 1, minor: 2, patch: 3), conditions: conditions)
     let point = key.publicPoint
     return try SignedTerms(terms, point: point) { (digest) throws(CryptographyFailure) in try key.sign(digest) }.bytes

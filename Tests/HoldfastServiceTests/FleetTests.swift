@@ -32,7 +32,7 @@ import Testing
     #expect(keys.count == 2 && keys.last?.id == id)
     func signer(_ salt: UInt8) throws -> String? {
       let token = try #require(try test.enrol(TestApp(salt: salt), invitation: test.invite(), at: other).token)
-      return try test.perform("showToken", key: token.claims["token_id"]?.text)["signer"]?.text
+      return try test.perform("showToken", key: hexadecimal(token.id))["signer"]?.text
     }
     #expect(try signer(2) == hex(keys[0].id.bytes))
     test.wait(seconds: 100)

@@ -33,6 +33,8 @@ final class TestFleet {
   let device: DeviceDescriptor
   private let folder: TemporaryFolder?
   let owner = Actor("owner")
+  /// The tokens that `issuedToken` returned the ids of.
+  var issuedTokens: [TokenID: [UInt8]] = [:]
 
   static let serviceKey = [UInt8](repeating: 0x21, count: 32)
   static let now: UInt64 = 1_790_000_000

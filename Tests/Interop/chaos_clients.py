@@ -2,6 +2,7 @@
 
 import base64
 import dataclasses
+import hashlib
 import random
 import threading
 import time
@@ -24,7 +25,11 @@ class Given:
     code: str | None
     user: str | None
     token: bytes
-    token_id: str
+
+    @property
+    def digest(self):
+        """What its prover calls a token, whose id it does not know: SHA-256 of the bytes."""
+        return hashlib.sha256(self.token).hexdigest()
 
 
 @dataclasses.dataclass
@@ -73,8 +78,9 @@ class Crowd:
     # The most provers that try to use one invitation.
     TAKERS = 4
 
-    def __init__(self, fleet, devices, seed, provers):
-        self.fleet, self.devices, self.seed = fleet, devices, seed
+    def __init__(self, fleet, devices, seed, provers, token_id):
+        """`token_id` returns the id of a token with this digest, or None while the database does not answer."""
+        self.fleet, self.devices, self.seed, self.token_id = fleet, devices, seed, token_id
         self.journal, self.is_over = Journal(), threading.Event()
         self.parties = [Prover(self, number) for number in range(provers)]
         self.parties += [Approver(self, "approver"), Revoker(self, "revoker"), Revoker(self, "another revoker")]
@@ -232,7 +238,7 @@ class Prover(Party):
                 token, claims = base64.b64decode(answer["token"]), answer["claims"]
                 given = Given(
                     *(began, ended, evidence, device["device_id"], code),
-                    *(claims.get("user") or None, token, claims["token_id"]),
+                    *(claims.get("user") or None, token),
                 )
                 self.journal.given.append(given)
                 self.held = [*self.held[-19:], (evidence, device, code, user)]
@@ -284,10 +290,11 @@ class Revoker(Party):
             return
         given = self.random.choice(recent)
         kind = self.random.choices(["token", "prover", "user", "device"], [6, 2, 2, 1])[0]
-        if kind == "token":
-            self.revoke("token", "tokens", given.token_id)
-        elif kind == "prover":
-            _, status, token = self.administer("GET", f"/tokens/{given.token_id}")
+        token_id = self.crowd.token_id(given.digest) if kind in ("token", "prover") else None
+        if kind == "token" and token_id:
+            self.revoke("token", "tokens", token_id)
+        elif kind == "prover" and token_id:
+            _, status, token = self.administer("GET", f"/tokens/{token_id}")
             if status == 200:
                 self.revoke("prover", "provers", token["prover"])
             else:

@@ -59,7 +59,10 @@ class Chaos:
         self.fleet.serve(INSTANCES)
         self.fleet.approve_app()
         devices = [self.fleet.add_device(f"lock-{number}") for number in range(DEVICES)]
-        self.crowd = Crowd(self.fleet, devices, self.seed, self.clients)
+        self.crowd = Crowd(self.fleet, devices, self.seed, self.clients, self.token_id)
+
+    def token_id(self, digest):
+        return chaos_verdict.token_id(self.pair.primary, digest)
 
     @property
     def journal(self):

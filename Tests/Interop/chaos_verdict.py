@@ -1,7 +1,9 @@
 """Compares what the provers and operators of `chaos_service` were told with what the database has."""
 
 import collections
-import hashlib
+import contextlib
+
+from holdfast_peer.checks import Failed
 
 REASONS_OF_A_REVOCATION = {"revokedToken", "revokedProver", "revokedUser", "blockedDevice", "revokedInvitation"}
 
@@ -31,17 +33,26 @@ class Stored:
 
     def __init__(self, server):
         self.server = server
+        # By digest, as provers know them: id, prover, device, user, whether it is revoked.
         self.tokens = {}
         self.bytes = collections.Counter()
         query = """SELECT encode(sha256(bytes), 'hex'), encode(id, 'hex'), encode(prover, 'hex'), encode(device, 'hex'),
             coalesce(username, ''), revoked IS NOT NULL FROM tokens"""
         for line in server.sql(query):
             digest, identifier, prover, device, user, revoked = line.split("|")
-            self.tokens[identifier] = (digest, prover, device, user, revoked == "t")
+            self.tokens[digest] = (identifier, prover, device, user, revoked == "t")
             self.bytes[digest] += 1
 
     def keys(self, query):
         return set(self.server.sql(query))
+
+
+def token_id(server, digest):
+    """The id of a token, which no prover knows; None while the server does not answer."""
+    query = f"SELECT encode(id, 'hex') FROM tokens WHERE sha256(bytes) = decode('{digest}', 'hex')"
+    with contextlib.suppress(Failed):
+        return next(iter(server.sql(query)), None)
+    return None
 
 
 def judge(journal, stored):
@@ -62,11 +73,10 @@ def _tokens_that_are_held(journal, stored):
     """Every token that a prover holds is in the database, exactly once and for its device."""
     found = []
     for given in {each.token: each for each in journal.given}.values():
-        digest = hashlib.sha256(given.token).hexdigest()
-        if stored.bytes[digest] != 1:
-            found.append(f"token {given.token_id} is in the database {stored.bytes[digest]} times")
-        elif stored.tokens.get(given.token_id, ("",) * 5)[::2][:2] != (digest, given.device):
-            found.append(f"token {given.token_id} is in the database as another one")
+        if stored.bytes[given.digest] != 1:
+            found.append(f"token {given.digest} is in the database {stored.bytes[given.digest]} times")
+        elif stored.tokens[given.digest][2] != given.device:
+            found.append(f"token {given.digest} is in the database for another device")
     return found
 
 
@@ -79,17 +89,17 @@ def _given_after_revocation(journal, stored):
             revocations[revoked.kind, revoked.key].append(revoked)
     first = {}
     for given in journal.given:
-        first[given.token_id] = min(given.ended, first.get(given.token_id, given.ended))
+        first[given.digest] = min(given.ended, first.get(given.digest, given.ended))
     for given in journal.given:
-        _, prover, device, user, _ = stored.tokens.get(given.token_id, ("",) * 5)
-        keys = [("token", given.token_id), ("prover", prover), ("user", user), ("device", device)]
+        identifier, prover, device, user, _ = stored.tokens.get(given.digest, ("",) * 5)
+        keys = [("token", identifier), ("prover", prover), ("user", user), ("device", device)]
         for kind, key in keys:
             for revoked in revocations[kind, key]:
                 is_past = revoked.acknowledged < given.began
                 # A device that was unblocked may get tokens again, but not those that were revoked with it.
                 is_lifted = revoked.lifted is not None and revoked.lifted < given.ended
-                if is_past and (not is_lifted or first[given.token_id] < revoked.began):
-                    found.append(f"token {given.token_id} was given after the revocation of its {kind}")
+                if is_past and (not is_lifted or first[given.digest] < revoked.began):
+                    found.append(f"token {given.digest} was given after the revocation of its {kind}")
     return found
 
 
@@ -99,9 +109,9 @@ def _same_answer(journal, stored):
     tokens, devices = {}, {}
     for given in sorted(journal.given, key=lambda each: each.ended):
         if tokens.setdefault(given.baseline, given.token) != given.token:
-            found.append(f"the baseline of token {given.token_id} has two tokens")
+            found.append(f"the baseline of token {given.digest} has two tokens")
         if devices.setdefault(given.baseline, given.device) != given.device:
-            found.append(f"the baseline of token {given.token_id} has two devices")
+            found.append(f"the baseline of token {given.digest} has two devices")
     asked = {(revoked.kind, revoked.key) for revoked in journal.revoked}
     first = {}
     for given in journal.given:
@@ -114,11 +124,11 @@ def _same_answer(journal, stored):
             # Refused for another device, or as one of two at once.
             if set(refused.reasons) <= {"repeated", "usedInvitation", "invitationForAnotherDevice"}:
                 continue
-            found.append(f"token {given.token_id} was refused later: {refused.reasons}")
+            found.append(f"token {given.digest} was refused later: {refused.reasons}")
             continue
-        _, prover, device, user, _ = stored.tokens.get(given.token_id, ("",) * 5)
-        if not asked & {("token", given.token_id), ("prover", prover), ("user", user), ("device", device)}:
-            found.append(f"token {given.token_id} was refused as revoked, and nobody had revoked it")
+        identifier, prover, device, user, _ = stored.tokens.get(given.digest, ("",) * 5)
+        if not asked & {("token", identifier), ("prover", prover), ("user", user), ("device", device)}:
+            found.append(f"token {given.digest} was refused as revoked, and nobody had revoked it")
     return found
 
 
@@ -127,7 +137,7 @@ def _invitations(journal):
     tokens = collections.defaultdict(set)
     for given in journal.given:
         if given.code:
-            tokens[given.code].add(given.token_id)
+            tokens[given.code].add(given.digest)
     return [f"an invitation gave the tokens {sorted(several)}" for several in tokens.values() if len(several) > 1]
 
 
@@ -135,7 +145,7 @@ def _revocations(journal, stored):
     """Every revocation that was acknowledged is in the database, and in the log of changes."""
     found = []
     revoked = {
-        "token": {identifier for identifier, token in stored.tokens.items() if token[4]},
+        "token": {token[0] for token in stored.tokens.values() if token[4]},
         "prover": stored.keys("SELECT encode(id, 'hex') FROM provers WHERE revoked IS NOT NULL"),
         "user": stored.keys("SELECT name FROM users WHERE revoked IS NOT NULL"),
         "device": stored.keys("SELECT encode(id, 'hex') FROM devices WHERE blocked IS NOT NULL"),

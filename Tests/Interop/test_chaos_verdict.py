@@ -30,7 +30,7 @@ class Stored(chaos_verdict.Stored):
     def __init__(self):
         self.server = Server()
         digest = hashlib.sha256(TOKEN).hexdigest()
-        self.tokens = {IDENTIFIER: (digest, PROVER, DEVICE, "alice", True)}
+        self.tokens = {digest: (IDENTIFIER, PROVER, DEVICE, "alice", True)}
         self.bytes = {digest: 1}
 
 
@@ -40,7 +40,7 @@ class Lost(dict):
 
 
 def given(began, **changes):
-    values = {"baseline": "b", "device": DEVICE, "code": "c", "user": "alice", "token": TOKEN, "token_id": IDENTIFIER}
+    values = {"baseline": "b", "device": DEVICE, "code": "c", "user": "alice", "token": TOKEN}
     return Given(began=began, ended=began + 1, **(values | changes))
 
 
@@ -76,9 +76,9 @@ def give_after_revocation(journal, _):
 
 
 def give_another(journal, stored):
-    journal.given.append(given(3.5, token=b"other", token_id="04"))
-    stored.bytes[hashlib.sha256(b"other").hexdigest()] = 1
-    stored.tokens["04"] = (hashlib.sha256(b"other").hexdigest(), PROVER, DEVICE, "", True)
+    journal.given.append(given(3.5, token=b"other"))
+    stored.bytes[journal.given[-1].digest] = 1
+    stored.tokens[journal.given[-1].digest] = ("04", PROVER, DEVICE, "", True)
 
 
 def give_for_another_device(journal, _):

@@ -86,9 +86,10 @@ def fleet(service, instance, visitor):
         image = {"digest": key, "subject": text, "version": [1, 2, 3], "root": "1" * 32}
         assert ask("images", image)[0] == 200
     evidence, _ = service.evidence("issued")
-    code = ask("invitations", {"device": device, "valid_seconds": 3600})[2]["code"]
+    code = ask("invitations", {"device": device, "valid_seconds": 3600, "user": "issued"})[2]["code"]
     status, _, answer = service.ask_for_token(instance, service.attest(instance, evidence), invitation=code)
     assert status == 201, answer
+    (token,) = service.json("list", "tokens", "--user", "issued")["items"]
     for reason in ("AAAAA-AAAAA-AAAAA-AAAAA", code):
         fresh, _ = service.evidence(f"refused-{reason[:5]}")
         assert service.ask_for_token(instance, service.attest(instance, fresh), invitation=reason)[0] == 403
@@ -101,7 +102,7 @@ def fleet(service, instance, visitor):
     service.verb("audit", "receive", log)
     (service.folder / "hostile.json").write_text(json.dumps({**service.descriptor, "device_id": "5" * 32}))
     service.verb("device", "add", service.folder / "hostile.json", "--label", HOSTILE)
-    return {"waiting": waiting, "token": answer["claims"]["token_id"], "device": device}
+    return {"waiting": waiting, "token": token["id"], "device": device}
 
 
 # Sessions
@@ -414,10 +415,11 @@ def test_a_devices_timeline_and_the_devices_that_were_not_heard_from_are_shown(s
 
 def test_a_token_that_was_revoked_with_a_reason_is_not_given_out_again(service, instance, visitor):
     evidence, _ = service.evidence("revoked-later")
-    code = service.json("invite", "--device", "lock-7")["code"]
+    code = service.json("invite", "--device", "lock-7", "--user", "later")["code"]
     status, _, answer = service.ask_for_token(instance, service.attest(instance, evidence), invitation=code)
-    assert status == 201
-    identifier = answer["claims"]["token_id"]
+    assert status == 201 and "token_id" not in answer["claims"]
+    (token,) = service.json("list", "tokens", "--user", "later")["items"]
+    identifier = token["id"]
     path = f"{ROOT}/tokens/{identifier}"
     assert f"{path}/revoke" in visitor.get(path).links
     status, headers, _ = visitor.send(f"{path}/revoke", reason="the phone was lost")

@@ -459,7 +459,6 @@ def test_every_bad_report_of_the_issuers_in_enrolment_json_is_refused(household)
             ("issuer", "i" * 65),
             ("version", [1, 2]),
             ("version", ["1", "2", "3"]),
-            ("token_id", "00"),
             ("generation", -1),
             ("issued", "now"),
             ("expires", good["issued"]["issued"]),

@@ -3,6 +3,7 @@ late, fail or lie; the tokens are real, and open a real lock afterwards."""
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -706,6 +707,8 @@ def test_a_service_is_asked_about_a_token_with_evidence_in_the_form_of_the_enrol
     service.replace["/v1/enrolment"] = lambda handler: handler.refuse(403, "unknownToken")
     world.line.run("status", "--state", state, "--service", "default")
     (asked,) = service.sent("/v1/enrolment")
+    (token,) = state.glob("devices/*/measurement_token.*")
+    assert asked["device"] == token.parent.name and asked["token"] == hashlib.sha256(token.read_bytes()).hexdigest()
     evidence = cbor.decode(base64.b64decode(asked["evidence"]))
     assert measurement.parse_configuration(evidence[1])["policy"] == policy
 

@@ -195,8 +195,8 @@ def test_with_the_development_key_a_program_that_is_not_approved_is_the_app_deve
 
 
 def enrolled(service, instance, name):
-    """Enrols the program for the service's device, and returns the words that name the state folder and the service."""
-    code = service.json("invite", "--device", "lock-7")["code"]
+    """Enrols the program with a user for the service's device, and returns the words that name the state folder and the service."""
+    code = service.json("invite", "--device", "lock-7", "--user", name)["code"]
     (service.folder / f"{name}.code").write_text(code)
     public = f"https://127.0.0.1:{instance.port}"
     reach = ("--service", public, "--ca", service.folder / "certificate.pem")
@@ -204,6 +204,12 @@ def enrolled(service, instance, name):
     device = ("--device", service.folder / "device.json")
     service.command_line.succeed("enroll", *device, *state, *reach, "--invitation", service.folder / f"{name}.code")
     return state, device, reach
+
+
+def token_of(service, name):
+    """The id of the token that `enrolled` got, which only operators and the device know."""
+    (token,) = service.json("list", "tokens", "--user", name)["items"]
+    return token["id"]
 
 
 def test_a_prover_asks_what_became_of_its_token_gets_new_settings_and_leaves(service, instance):
@@ -216,7 +222,8 @@ def test_a_prover_asks_what_became_of_its_token_gets_new_settings_and_leaves(ser
     assert run.succeed("settings", *state, *device).decode().strip() == '{"volume":3}'
     again = json.loads(run.succeed("status", *state, *reach, "--json"))["devices"][0]
     assert again["service"] == {"status": "valid", "settings_changed": False}
-    token = again["token_id"]
+    assert "token_id" not in again
+    token = token_of(service, "asking")
     # A service that cannot be reached changes nothing.
     nowhere = ("--service", "https://127.0.0.1:1", "--timeout", "1")
     assert run.run("status", *state, *nowhere).returncode == 69
@@ -242,8 +249,7 @@ def test_leaving_that_cannot_be_reported_is_a_warning_with_its_code(service, ins
 
 def test_a_revoked_token_is_shown_as_such(service, instance):
     state, _, reach = enrolled(service, instance, "revoked")
-    shown = json.loads(service.command_line.succeed("status", *state, *reach, "--json"))["devices"][0]
-    service.verb("revoke", "token", shown["token_id"], "--reason", "lost")
+    service.verb("revoke", "token", token_of(service, "revoked"), "--reason", "lost")
     done = service.command_line.run("status", *state, *reach, "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["devices"][0]["service"]["status"] == "revoked"
 
@@ -253,11 +259,10 @@ def test_a_refused_token_does_not_keep_the_others_from_being_asked_about(service
     folder = pathlib.Path(state[1])
     first = next((folder / "devices").iterdir())
     # The same enrolment under a smaller id is damaged, and one of another service is asked there.
-    shown = json.loads(service.command_line.succeed("status", *state, *reach, "--json"))["devices"][0]
     (folder / "devices" / ("0" * 32)).mkdir(mode=0o700)
     (folder / "devices" / ("0" * 32) / "enrolment.json").write_bytes((first / "enrolment.json").read_bytes())
     (folder / "devices" / ("0" * 32) / "enrolment.json").chmod(0o600)
-    service.verb("revoke", "token", shown["token_id"], "--reason", "lost")
+    service.verb("revoke", "token", token_of(service, "several"), "--reason", "lost")
     done = service.command_line.run("status", *state, *reach, "--json")
     devices = json.loads(done.stdout)["devices"]
     assert [each["state"] for each in devices] == ["damaged", "valid"]

@@ -8,8 +8,6 @@ import HoldfastOpenSSL
 package struct Terms: Sendable, Equatable {
   /// The name of the issuer: informative, as in the token.
   package let issuer: BoundedText<64>
-  /// The id of the token.
-  package let tokenID: TokenID
   /// SHA-256 of the token's bytes.
   package let tokenDigest: Digest
   /// The time of issue, in Unix seconds.
@@ -23,11 +21,21 @@ package struct Terms: Sendable, Equatable {
 
   /// Creates terms.
   package init(
-    issuer: BoundedText<64>, tokenID: TokenID, tokenDigest: Digest, issued: UInt64, subject: BoundedText<64>,
-    version: AppVersion, conditions: Conditions
+    issuer: BoundedText<64>, tokenDigest: Digest, issued: UInt64, subject: BoundedText<64>, version: AppVersion,
+    conditions: Conditions
   ) {
-    (self.issuer, self.tokenID, self.tokenDigest, self.issued) = (issuer, tokenID, tokenDigest, issued)
+    (self.issuer, self.tokenDigest, self.issued) = (issuer, tokenDigest, issued)
     (self.subject, self.version, self.conditions) = (subject, version, conditions)
+  }
+
+  /// Returns SHA-256 of a token's bytes, by which terms name the token, and by which its prover does.
+  ///
+  /// - Throws: `CryptographyFailure` if the cryptographic library fails.
+  package static func digest(of bytes: [UInt8]) throws(CryptographyFailure) -> Digest {
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    hash.append(bytes.span)
+    return try hash.finish()
   }
 
   /// The end of the offline limit, in Unix seconds; nil if there is no limit.
@@ -70,7 +78,7 @@ package struct SignedTerms: Sendable, Equatable {
       text.append(asBase64URL: header.span)
       text.append(UInt8(ascii: "."))
       text.append(asBase64URL: payload.span)
-      let signature = try sign(try Self.digest(text))
+      let signature = try sign(try Terms.digest(of: text))
       text.append(UInt8(ascii: "."))
       text.append(asBase64URL: signature.bytes)
     } catch { throw .cryptography }
@@ -110,7 +118,7 @@ package struct SignedTerms: Sendable, Equatable {
       guard header.members?.count == expected.count, expected.allSatisfy({ header[$0.0] == $0.1 }) else {
         throw CryptographyFailure()
       }
-      try cryptography.p256Verify(key: point, digest: try digest(text), signature: signature)
+      try cryptography.p256Verify(key: point, digest: try Terms.digest(of: text), signature: signature)
     } catch { throw .cryptography }
   }
 
@@ -120,13 +128,6 @@ package struct SignedTerms: Sendable, Equatable {
 
   private static func header(_ id: KeyID) -> JSONValue {
     .object([("alg", .string("ES256")), ("kid", .string(base64URL(id.bytes))), ("typ", .string(type))])
-  }
-
-  private static func digest(_ text: [UInt8]) throws(CryptographyFailure) -> Digest {
-    var cryptography = OpenSSLCryptography()
-    var hash = cryptography.sha256()
-    hash.append(text.span)
-    return try hash.finish()
   }
 
   private static func decoded(_ part: [UInt8]) throws(TermsFault) -> [UInt8] {
@@ -150,14 +151,14 @@ package enum TermsFault: Error, Equatable {
 }
 
 extension Terms {
+  /// The members besides the conditions. Terms of earlier versions have `jti`, too, which is not read.
   private static let memberNames = ["iss", "jti", "tok", "iat", "sub", "ver", "key"]
 
   /// The payload, in which the issuer names its key.
   fileprivate func payload(_ key: PublicKeyJWK) -> JSONValue {
     .object(
       [
-        ("iss", .string(issuer.description)), ("jti", .string(base64URL(tokenID.bytes))),
-        ("tok", .string(base64URL(tokenDigest.bytes))), ("iat", .integer(issued)),
+        ("iss", .string(issuer.description)), ("tok", .string(base64URL(tokenDigest.bytes))), ("iat", .integer(issued)),
         ("sub", .string(subject.description)),
         ("ver", .array([version.major, version.minor, version.patch].map { .integer($0) })), ("key", key.json),
       ] + conditions.members)
@@ -176,12 +177,11 @@ extension Terms {
       major: try numbers[0].integer(), minor: try numbers[1].integer(), patch: try numbers[2].integer())
     let issuer = try Self.name(payload.required("iss"))
     let subject = try Self.name(payload.required("sub"))
-    let tokenID: TokenID = try Self.bytes(payload.required("jti"))
     let tokenDigest: Digest = try Self.bytes(payload.required("tok"))
     let issued = try payload.required("iat").integer()
     let conditions = try Conditions(payload)
     self.init(
-      issuer: issuer, tokenID: tokenID, tokenDigest: tokenDigest, issued: issued, subject: subject, version: version,
+      issuer: issuer, tokenDigest: tokenDigest, issued: issued, subject: subject, version: version,
       conditions: conditions)
   }
 

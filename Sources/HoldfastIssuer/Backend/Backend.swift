@@ -68,10 +68,15 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     } catch { throw .ledger(error) }
     var cryptography = OpenSSLCryptography()
     let completed = options.completed(by: policy, for: attested.app, at: device.deviceID)
+    let measurement: MeasurementClaims
     do throws(TokenWritingFault) {
-      let measurement = try MeasurementClaims.forToken(
+      measurement = try MeasurementClaims.forToken(
         of: attested.app, from: policy.issuer, for: device.deviceID, options: completed, generation: generation,
         now: now, random: &random)
+    } catch { throw .writing(error) }
+    let record = IssuanceRecord(measurement, baseline: attested.app.baseline)
+    do throws(ServiceLedgerFault) { try issued.record(record) } catch { throw .ledger(error) }
+    do throws(TokenWritingFault) {
       let token = try MeasurementTokenWriter(format: options.format).write(
         measurement, to: device.publicKey.point, issuer: &issuer, random: &random, using: &cryptography)
       return .issued(

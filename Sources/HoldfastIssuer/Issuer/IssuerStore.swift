@@ -83,12 +83,14 @@ public struct IssuanceRecord: Sendable, Equatable {
   public let baseline: Digest
   /// The device that the token is for.
   public let device: DeviceID
-  /// The id of the token (claim `jti`), 16 bytes.
+  /// The id of the token (claim `jti`), 16 bytes, by which a bulletin revokes it. The prover does not learn it.
   public let tokenID: TokenID
   /// The approved app (claim `sub`).
   public let subject: BoundedText<64>
   /// The version of the app (claim `ver`).
   public let version: AppVersion
+  /// The user to whom the token is bound (claim `usr`); nil for none.
+  public let user: BoundedText<32>?
   /// The generation (claim `gen`).
   public let generation: UInt64
   /// The time of issue, in Unix seconds (claim `iat`).
@@ -100,7 +102,17 @@ public struct IssuanceRecord: Sendable, Equatable {
   init(_ claims: borrowing MeasurementClaims, baseline: Digest) {
     self.baseline = baseline
     (device, tokenID) = (claims.audience, claims.tokenID)
-    (subject, version, generation) = (claims.subject, claims.version, claims.generation)
+    (subject, version, user, generation) = (claims.subject, claims.version, claims.user, claims.generation)
     (issuedAt, expires) = (claims.issuedAt, claims.expires)
+  }
+
+  /// Creates a record from its fields.
+  package init(
+    baseline: Digest, device: DeviceID, tokenID: TokenID, subject: BoundedText<64>, version: AppVersion,
+    user: BoundedText<32>?, generation: UInt64, issuedAt: UInt64, expires: UInt64
+  ) {
+    (self.baseline, self.device, self.tokenID) = (baseline, device, tokenID)
+    (self.subject, self.version, self.user, self.generation) = (subject, version, user, generation)
+    (self.issuedAt, self.expires) = (issuedAt, expires)
   }
 }

@@ -78,7 +78,7 @@ public struct TokenIssuer<Key: SigningKey & Sendable>: Sendable {
 public struct IssuedToken: Sendable, Equatable {
   /// The token, at most 3072 bytes.
   public let bytes: [UInt8]
-  /// The id of the token (claim `jti`), 16 bytes.
+  /// The id of the token (claim `jti`), 16 bytes. It is the issuer's, to revoke the token later, and not for the prover.
   public let tokenID: TokenID
   /// The time at which the token expires, in Unix seconds (claim `exp`).
   public let expires: UInt64
@@ -94,8 +94,8 @@ public struct IssuedToken: Sendable, Equatable {
   ) throws(TokenWritingFault) {
     (self.bytes, tokenID, expires, self.claims) = (bytes, claims.tokenID, claims.expires, claims.values)
     terms = try signedTerms(
-      of: bytes, claims.tokenID, subject: claims.subject, version: claims.version, from: claims.issuer,
-      conditions: conditions, now: claims.issuedAt, key: &key)
+      of: bytes, subject: claims.subject, version: claims.version, from: claims.issuer, conditions: conditions,
+      now: claims.issuedAt, key: &key)
   }
 }
 

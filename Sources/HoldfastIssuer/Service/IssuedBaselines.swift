@@ -13,6 +13,9 @@ package protocol IssuedBaselines: ~Copyable {
   /// one.
   mutating func claim(_ baseline: Digest, for device: DeviceID) throws(ServiceLedgerFault) -> Bool
 
+  /// Durably records a token before it is made.
+  mutating func record(_ token: IssuanceRecord) throws(ServiceLedgerFault)
+
   /// Returns the claim `gen` of the next token for a device: 1 until the generation is raised.
   mutating func generation(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64
 
@@ -58,6 +61,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
     ) WITHOUT ROWID, STRICT
     """,
     auditSchema,
+    tokenSchema,
   ]
 
   /// Durably records the key of a device if none is recorded yet. Returns false if another key is recorded.

@@ -17,7 +17,6 @@ public typealias DottedVersion = HoldfastFormats.DottedVersion
 ///
 /// - Parameters:
 ///   - token: The token, which the terms name by its digest.
-///   - tokenID: Its id (claim `jti`).
 ///   - subject: The approved app.
 ///   - version: The version of the app.
 ///   - issuer: The name of the issuer.
@@ -27,18 +26,14 @@ public typealias DottedVersion = HoldfastFormats.DottedVersion
 /// - Returns: The terms, a compact JWS; nil if there are no conditions.
 /// - Throws: `tooLong` for terms that no prover would accept; `cryptography` if the key does not sign.
 package func signedTerms(
-  of token: [UInt8], _ tokenID: TokenID, subject: BoundedText<64>, version: AppVersion, from issuer: BoundedText<64>,
+  of token: [UInt8], subject: BoundedText<64>, version: AppVersion, from issuer: BoundedText<64>,
   conditions: Conditions, now: UInt64, key: inout some SigningKey & ~Copyable
 ) throws(TokenWritingFault) -> [UInt8]? {
   guard !conditions.isEmpty else { return nil }
-  var cryptography = OpenSSLCryptography()
-  var hash = cryptography.sha256()
-  hash.append(token.span)
   let digest: Digest
-  do throws(CryptographyFailure) { digest = try hash.finish() } catch { throw .cryptography }
+  do throws(CryptographyFailure) { digest = try Terms.digest(of: token) } catch { throw .cryptography }
   let terms = Terms(
-    issuer: issuer, tokenID: tokenID, tokenDigest: digest, issued: now, subject: subject, version: version,
-    conditions: conditions)
+    issuer: issuer, tokenDigest: digest, issued: now, subject: subject, version: version, conditions: conditions)
   do throws(TermsFault) {
     return try SignedTerms(terms, point: key.publicPoint) { (digest) throws(CryptographyFailure) in
       try key.sign(digest)

@@ -31,6 +31,8 @@ package enum TokenAnswer: Sendable, Equatable {
 
 /// A measurement token as the service stores it.
 package struct StoredToken: Sendable, Equatable {
+  /// The id of the token (claim `jti`), which operators may know, and provers not.
+  package let id: TokenID
   /// The token, at most 3072 bytes, which only the device can read.
   package let bytes: [UInt8]
   /// The format: `cose` or `jose`.
@@ -130,21 +132,18 @@ private struct Issuing {
     guard earlier.prover == attested.hostID.array else { return .refused(.anotherProver) }
     guard !earlier.isRevoked else { return .refused(.revokedToken) }
     guard earlier.expires > session.now else { return .refused(.expiredToken) }
-    if let invited, try invited.found()?.token != earlier.id { return .refused(.usedInvitation) }
+    if let invited, try invited.found()?.token != earlier.token.id.array { return .refused(.usedInvitation) }
     var token = earlier.token
-    guard let id = TokenID(earlier.id.span) else { throw .corrupt }
-    token.terms = try terms(of: token, id, attested)
+    token.terms = try terms(of: token, attested)
     return .issued(token)
   }
 
   /// Signs the terms of a token under the present policy. The prover is online now, so that its time begins anew.
-  private func terms(
-    of token: StoredToken, _ id: TokenID, _ attested: borrowing AttestedApp
-  ) throws(FleetFault) -> [UInt8]? {
+  private func terms(of token: StoredToken, _ attested: borrowing AttestedApp) throws(FleetFault) -> [UInt8]? {
     guard var key = keys.issuer(at: session.now)?.key else { throw .corrupt }
     do throws(TokenWritingFault) {
       return try signedTerms(
-        of: token.bytes, id, subject: attested.app.subject, version: attested.app.version, from: keys.policy.issuer,
+        of: token.bytes, subject: attested.app.subject, version: attested.app.version, from: keys.policy.issuer,
         conditions: keys.policy.conditions(of: attested.app.subject, attested.app.version, for: device.deviceID),
         now: session.now, key: &key)
     } catch { throw error == .cryptography ? .cryptography : .corrupt }
@@ -212,9 +211,9 @@ private struct Issuing {
         to: attested.app, for: device, generation: generation, options: options, now: session.now, random: &random)
     } catch { throw error == .cryptography ? .cryptography : .corrupt }
     var token = StoredToken(
-      bytes: issued.bytes, format: wishes.format == .cose ? "cose" : "jose",
+      id: issued.tokenID, bytes: issued.bytes, format: wishes.format == .cose ? "cose" : "jose",
       claims: IssuanceReport(issued.claims).json)
-    token.terms = try terms(of: token, issued.tokenID, attested)
+    token.terms = try terms(of: token, attested)
     try session.insert(
       issued, token, options: options, attested, device: device.deviceID, generation: generation, signer: issuer.id)
     try session.markUsed(grant.source, by: attested, token: issued.tokenID)

@@ -22,13 +22,21 @@ package struct TokenStanding: Sendable, Equatable {
     case blocked
   }
 
-  /// The id of the token, 16 bytes.
-  package let token: TokenID
   package let status: Status
   /// The end of its validity, in Unix seconds.
   package let expires: UInt64
   /// The terms of the present policy, a compact JWS; nil if there are none, or the token is not valid.
   package var terms: [UInt8]?
+}
+
+/// What a prover calls a token of its own: it has the bytes of the token, and does not know its id.
+package struct HeldToken: Sendable, Equatable {
+  /// The device that the token is for.
+  let device: DeviceID
+  /// SHA-256 of the token's bytes.
+  package let digest: Digest
+
+  package init(device: DeviceID, digest: Digest) { (self.device, self.digest) = (device, digest) }
 }
 
 /// The service's answer to a prover that asks about its token.
@@ -47,15 +55,15 @@ extension Fleet {
   ///
   /// - Parameters:
   ///   - evidence: The evidence, at most 65,536 bytes. It is not stored.
-  ///   - token: The id of the token.
-  package func standing(_ evidence: [UInt8], of token: TokenID) throws(FleetFault) -> StandingAnswer {
+  ///   - token: The token.
+  package func standing(_ evidence: [UInt8], of token: HeldToken) throws(FleetFault) -> StandingAnswer {
     guard let presented = try presented(evidence) else { return .refused(.notEvidence) }
     return try transaction { (session) throws(FleetFault) in
       let keys = try self.keys(in: session)
       switch try self.appraise(presented, with: keys, in: session) {
       case .refused(let refusal, _): return .refused(refusal)
       case .approved(let app):
-        guard let stored = try session.ownToken(token, of: app.hostID) else {
+        guard let stored = try session.token(token, of: app.hostID) else {
           return .refused(Refusal(reasons: [.unknownToken], code: app.code))
         }
         try session.count("asked")
@@ -75,8 +83,8 @@ extension Fleet {
   ///
   /// - Parameters:
   ///   - evidence: The evidence, at most 65,536 bytes. It is not stored.
-  ///   - token: The id of the token.
-  package func leave(_ evidence: [UInt8], token: TokenID) throws(FleetFault) -> StandingAnswer {
+  ///   - token: The token.
+  package func leave(_ evidence: [UInt8], token: HeldToken) throws(FleetFault) -> StandingAnswer {
     guard let presented = try presented(evidence) else { return .refused(.notEvidence) }
     return try transaction { (session) throws(FleetFault) in
       let keys = try self.keys(in: session)
@@ -85,17 +93,19 @@ extension Fleet {
       case .refused(let refusal): return .refused(refusal)
       case .authentic(let id, let responseCode): (hostID, code) = (id, responseCode)
       }
-      let changed = try session.run(
-        "UPDATE tokens SET revoked = $3, reason = $4 WHERE id = $1 AND prover = $2 AND revoked IS NULL",
-        .copying(token.bytes), .copying(hostID.bytes), .unsigned(session.now), .text(Self.leavingReason))
-      guard let stored = try session.ownToken(token, of: hostID) else {
+      guard let id = try session.token(token, of: hostID)?.id else {
         return .refused(Refusal(reasons: [.unknownToken], code: code))
       }
+      let changed = try session.run(
+        "UPDATE tokens SET revoked = $2, reason = $3 WHERE id = $1 AND revoked IS NULL", .copying(id.bytes),
+        .unsigned(session.now), .text(Self.leavingReason))
       if changed == 1 {
-        try session.log("token.leave", hexadecimal(token), by: .service)
+        try session.log("token.leave", hexadecimal(id), by: .service)
         try session.count("left")
       }
-      return .known(stored.standing)
+      // An operator may have revoked it in the meantime.
+      guard let left = try session.token(token, of: hostID) else { throw .corrupt }
+      return .known(left.standing)
     }
   }
 
@@ -109,6 +119,7 @@ extension Fleet {
 
 /// A token of a prover, as it is stored.
 private struct OwnToken {
+  let id: TokenID
   let standing: TokenStanding
   let device: DeviceID
   let subject: BoundedText<64>
@@ -119,23 +130,31 @@ private struct OwnToken {
 }
 
 extension FleetSession {
-  /// Returns a token of a prover; nil if there is none of that id, or it is another prover's.
-  fileprivate func ownToken(_ token: TokenID, of prover: HostID) throws(FleetFault) -> OwnToken? {
-    guard
-      let row = try row(
-        """
-        SELECT t.device, t.subject, t.version, t.bytes, t.expires, t.generation, t.revoked, t.reason, d.generation,
-          d.blocked, t.signer, (SELECT count(*) FROM key_orders k WHERE k.kid = t.signer AND k.ended IS NOT NULL
-            AND (k.audience = t.device OR k.audience IN (SELECT audience FROM group_devices WHERE device = t.device)))
-        FROM tokens t LEFT JOIN devices d ON d.id = t.device WHERE t.id = $1 AND t.prover = $2
-        """,
-        .copying(token.bytes), .copying(prover.bytes))
-    else { return nil }
-    return try decoding { () throws(SQLFault) -> OwnToken in
+  /// Returns a token of a prover; nil if there is none with these bytes for the device, or it is another prover's.
+  fileprivate func token(_ token: HeldToken, of prover: HostID) throws(FleetFault) -> OwnToken? {
+    let rows = try rows(
+      """
+      SELECT t.id, t.subject, t.version, t.bytes, t.expires, t.generation, t.revoked, t.reason, d.generation,
+        d.blocked, t.signer, (SELECT count(*) FROM key_orders k WHERE k.kid = t.signer AND k.ended IS NOT NULL
+          AND (k.audience = t.device OR k.audience IN (SELECT audience FROM group_devices WHERE device = t.device)))
+      FROM tokens t LEFT JOIN devices d ON d.id = t.device WHERE t.prover = $1 AND t.device = $2
+      """,
+      .copying(prover.bytes), .copying(token.device.bytes))
+    for row in rows {
+      let bytes = try decoding { () throws(SQLFault) in try row.bytes(3) }
+      let digest: Digest
+      do throws(CryptographyFailure) { digest = try Terms.digest(of: bytes) } catch { throw .cryptography }
+      if digest == token.digest { return try ownToken(row, for: token.device, bytes) }
+    }
+    return nil
+  }
+
+  private func ownToken(_ row: SQLRow, for device: DeviceID, _ bytes: [UInt8]) throws(FleetFault) -> OwnToken {
+    try decoding { () throws(SQLFault) -> OwnToken in
       let (id, name, version) = (try row.bytes(0), try row.text(1), try row.text(2))
       let numbers = version.split(separator: ".").compactMap { UInt64($0) }
       let signer = try row.bytes(10)
-      guard let device = DeviceID(id.span), let subject = BoundedText<64>(name), numbers.count == 3,
+      guard let id = TokenID(id.span), let subject = BoundedText<64>(name), numbers.count == 3,
         let signer = KeyID(signer.span)
       else { throw .misuse }
       let expires = try row.unsigned(4)
@@ -154,9 +173,8 @@ extension FleetSession {
         status = present > own || endedCount > 0 ? .superseded : .valid
       }
       return OwnToken(
-        standing: TokenStanding(token: token, status: status, expires: expires), device: device, subject: subject,
-        version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]), bytes: try row.bytes(3),
-        signer: signer)
+        id: id, standing: TokenStanding(status: status, expires: expires), device: device, subject: subject,
+        version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]), bytes: bytes, signer: signer)
     }
   }
 }
@@ -168,7 +186,7 @@ extension FleetKeys {
     guard var key = (issuers.first { $0.id == token.signer } ?? issuer(at: now))?.key else { throw .corrupt }
     do throws(TokenWritingFault) {
       return try signedTerms(
-        of: token.bytes, token.standing.token, subject: token.subject, version: token.version, from: policy.issuer,
+        of: token.bytes, subject: token.subject, version: token.version, from: policy.issuer,
         conditions: policy.conditions(of: token.subject, token.version, for: token.device), now: now, key: &key)
     } catch { throw error == .cryptography ? .cryptography : .corrupt }
   }

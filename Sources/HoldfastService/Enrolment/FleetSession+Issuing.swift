@@ -13,7 +13,6 @@ enum DeviceAdmittance {
 
 /// The token that was issued for a baseline.
 struct EarlierToken {
-  let id: [UInt8]
   let device: [UInt8]
   let prover: [UInt8]
   let expires: UInt64
@@ -107,13 +106,14 @@ extension FleetSession {
       .copying(baseline.bytes)
     ) { (row) throws(FleetFault) in
       try decoding { () throws(SQLFault) in
-        let json = try row.text(7)
+        let (id, json) = (try row.bytes(0), try row.text(7))
+        guard let id = TokenID(id.span), let value = try? JSONValue(parsing: Array(json.utf8), byteLimit: 1 << 16),
+          let report = IssuanceReport(value)
+        else { throw .misuse }
         return EarlierToken(
-          id: try row.bytes(0), device: try row.bytes(1), prover: try row.bytes(2), expires: try row.unsigned(3),
+          device: try row.bytes(1), prover: try row.bytes(2), expires: try row.unsigned(3),
           isRevoked: try !row.isNull(4),
-          token: StoredToken(
-            bytes: try row.bytes(5), format: try row.text(6),
-            claims: (try? JSONValue(parsing: Array(json.utf8), byteLimit: 1 << 16)) ?? .null))
+          token: StoredToken(id: id, bytes: try row.bytes(5), format: try row.text(6), claims: report.json))
       }
     }
   }

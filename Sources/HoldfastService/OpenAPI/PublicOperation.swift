@@ -113,11 +113,12 @@ extension PublicOperation {
 
   private static let ownToken = [
     Schema.Property("evidence", .base64(byteLimit: evidenceLimit), required: true, "Fresh evidence of the app."),
-    Schema.Property("token", .hexadecimal(digitCount: 32), required: true, "The id of the measurement token."),
+    Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The id of the device."),
+    Schema.Property("token", .hexadecimal(digitCount: 64), required: true, "SHA-256 of the measurement token."),
   ]
 
   private static let standing: [Schema.Property] = [
-    Schema.Property("token", .hexadecimal(digitCount: 32), required: true, "The id of the measurement token."),
+    Schema.Property("token", .hexadecimal(digitCount: 64), required: true, "SHA-256 of the measurement token."),
     Schema.Property("status", .choice(TokenStanding.Status.allCases.map(\.rawValue)), required: true, "Its state."),
     Schema.Property("expires", .time, required: true, "The end of its validity."),
   ]

@@ -118,7 +118,6 @@ extension Schema {
     Property("issuer", .text(1...64), required: true, "The claim iss."),
     Property("subject", .text(1...64), required: true, "The app: the claim sub."),
     Property("version", .version, required: true, "The version of the app: the claim ver."),
-    Property("token_id", .hexadecimal(digitCount: 32), required: true, "The claim jti."),
     Property("generation", .anyInteger, required: true, "The claim gen."),
     Property("issued", .time, required: true, "The claim iat."),
     Property("expires", .time, required: true, "The claim exp."),

@@ -156,11 +156,10 @@ private struct RunningFleet {
     let invitation = try fleet.invite(to: device.deviceID, TokenPermission(), for: 3600, by: Self.actor)
     guard case .attested(let attestation) = try fleet.attest(try evidence(number, second), for: device),
       case .issued(let token) = try fleet.issue(
-        attestation: attestation.token, for: device, invitation: invitation.code, wishes: TokenWishes()),
-      let text = token.claims["token_id"]?.text, let id: TokenID = fixedBytes(hexadecimal: text)
+        attestation: attestation.token, for: device, invitation: invitation.code, wishes: TokenWishes())
     else { throw SimulationFault.service }
-    try fleet.revoke(token: id, reason: BoundedText("stolen"), by: Self.actor)
-    return id
+    try fleet.revoke(token: token.id, reason: BoundedText("stolen"), by: Self.actor)
+    return token.id
   }
 
   /// Returns the evidence of an app with a new baseline.

@@ -124,7 +124,8 @@ struct PublicRoutes: Sendable {
     let operation = isLeaving ? PublicOperation.leave : .enrolment
     let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: operation)
     let evidence = body.evidence
-    guard let token = body.tokenID else { throw Problem.notFound }
+    guard let device = body.deviceID, let digest = body.tokenDigest else { throw Problem.notFound }
+    let token = HeldToken(device: device, digest: digest)
     let answer = try await service.run { fleet in
       try isLeaving ? fleet.leave(evidence, token: token) : fleet.standing(evidence, of: token)
     }
@@ -135,7 +136,7 @@ struct PublicRoutes: Sendable {
         .ok,
         .object(
           [
-            ("token", .string(hexadecimal(standing.token))), ("status", .string(standing.status.rawValue)),
+            ("token", .string(hexadecimal(digest))), ("status", .string(standing.status.rawValue)),
             ("expires", .integer(standing.expires)),
           ] + (standing.terms.map { [("terms", .string(String(decoding: $0, as: UTF8.self)))] } ?? [])))
     }
@@ -232,7 +233,7 @@ private struct Body {
 
   var evidence: [UInt8] { json["evidence"]?.text.flatMap { Schema.base64Bytes($0) } ?? [] }
 
-  /// The device that made pages of an audit log.
+  /// The device that made pages of an audit log, or that a measurement token is for.
   var deviceID: DeviceID? { json["device"]?.text.flatMap { fixedBytes(hexadecimal: $0) } }
 
   /// Sealed pages of an audit log.
@@ -240,8 +241,8 @@ private struct Body {
 
   var attestation: [UInt8] { Array((json["attestation"]?.text ?? "").utf8) }
 
-  /// The id of a measurement token.
-  var tokenID: TokenID? { json["token"]?.text.flatMap { fixedBytes(hexadecimal: $0) } }
+  /// SHA-256 of a measurement token.
+  var tokenDigest: Digest? { json["token"]?.text.flatMap { fixedBytes(hexadecimal: $0) } }
 
   var invitation: InvitationCode? { json["invitation"]?.text.flatMap { InvitationCode($0) } }
 

@@ -116,11 +116,9 @@ struct ShowStatus: Verb {
     return standings
   }
 
-  private func ask(_ service: String, about entry: EnrolmentState) throws(Failure) -> Standing? {
-    guard
-      let answer = try calls.askAboutToken(
-        .enrolment, for: entry.device, at: service, state: state, issuer: entry.service)
-    else { return nil }
+  private func ask(_ service: String, about entry: EnrolmentState) throws(Failure) -> Standing {
+    let answer = try calls.askAboutToken(
+      .enrolment, for: entry.device, at: service, state: state, issuer: entry.service)
     var changes = false
     if answer.status == "valid", let terms = answer.terms {
       changes = try writing(state) { (prover) throws(ProverError) in try prover.renewTerms(terms, for: entry.device) }

@@ -120,8 +120,8 @@ def add_policies(seeds):
     first_come = {"devices": "first-come", "device_makers": [base64.b64encode(der).decode()]}
     seeds.add("service-policy", text({**base, **first_come}), text({**base, "devices": "none"}))
     report = {
-        "issuer": "i", "subject": "s", "version": [1, 2, 3], "token_id": "00" * 16, "generation": 1, "issued": 1,
-        "expires": 2, "maximum_uses": None, "commands": ["a"], "user": None,
+        "issuer": "i", "subject": "s", "version": [1, 2, 3], "generation": 1, "issued": 1, "expires": 2,
+        "maximum_uses": None, "commands": ["a"], "user": None,
     }  # fmt: skip
     seeds.add(
         "token-answer", text({"token": "2IRD", "format": "cose", "claims": report, "terms": "a.b.c"}), b"\xd8\x60\x84"

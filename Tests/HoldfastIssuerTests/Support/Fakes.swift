@@ -21,6 +21,7 @@ struct MemoryIssued: IssuedBaselines {
   var bindings: [DeviceID: Digest] = [:]
   var generations: [DeviceID: UInt64] = [:]
   var registered: [DeviceID: RegisteredDevice] = [:]
+  var tokens: [IssuanceRecord] = []
   var fails = false
 
   func registration(of device: DeviceID) throws(ServiceLedgerFault) -> RegisteredDevice? { registered[device] }
@@ -37,6 +38,11 @@ struct MemoryIssued: IssuedBaselines {
     let owner = devices[baseline] ?? device
     devices[baseline] = owner
     return owner == device
+  }
+
+  mutating func record(_ token: IssuanceRecord) throws(ServiceLedgerFault) {
+    if fails { throw ServiceLedgerFault() }
+    tokens.append(token)
   }
 
   mutating func generation(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64 {

@@ -80,19 +80,19 @@ struct ServiceCallOptions: ParsableArguments {
 
   /// Asks a service about a device's token, or tells it that the prover leaves.
   ///
-  /// - Returns: The state of the token, as the service names it, and its terms; nil if the enrolment does not say which token it has.
+  /// - Returns: The state of the token, as the service names it, and its terms.
   func askAboutToken(
     _ operation: ServiceOperation, for device: DeviceID, at services: String, state: String, issuer: ServiceAddress?
-  ) throws(Failure) -> (status: String, terms: [UInt8]?)? {
+  ) throws(Failure) -> (status: String, terms: [UInt8]?) {
     let (token, evidence) = try reading(state) { (prover) throws(ProverError) in
-      let token = try prover.tokenID(for: device)
-      return (token, token == nil ? [] : try prover.identifyingEvidence(for: device))
+      (try prover.tokenDigest(for: device), try prover.identifyingEvidence(for: device))
     }
-    guard let token else { return nil }
+    let question: [(String, JSONValue)] = [
+      ("evidence", .string(paddedBase64(evidence))), ("device", .string(hexadecimal(device))),
+      ("token", .string(hexadecimal(token))),
+    ]
     let answer = try ask(
-      operation,
-      .object([("evidence", .string(paddedBase64(evidence))), ("token", .string(hexadecimal(token)))]),
-      at: services, of: "--service", state: state, issuer: issuer)
+      operation, .object(question), at: services, of: "--service", state: state, issuer: issuer)
     guard answer["token"]?.text == hexadecimal(token), let status = answer["status"]?.text,
       (1...32).contains(status.utf8.count), answer["terms"].map({ $0.text != nil }) ?? true
     else { throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil) }

@@ -17,7 +17,7 @@ struct Service: ParsableCommand {
     subcommands: [
       ServiceInit.self, ServiceShow.self, ServiceApprove.self, ServiceImages.self, ServiceUnapprove.self,
       ServiceDevice.self, ServiceRevoke.self, ServiceMACKey.self, ServicePostureRules.self,
-      ServiceDevicePolicy.self, ServiceBulletin.self, ServiceAudit.self,
+      ServiceDevicePolicy.self, ServiceTokens.self, ServiceBulletin.self, ServiceAudit.self,
     ])
 }
 

@@ -30,7 +30,7 @@ struct ServiceBulletin: Verb {
   @Option(help: "Instead of a device: the name of a group, which its devices have in device.json.")
   var group: String?
 
-  @Option(help: "A token to revoke, by its id of 32 hexadecimal digits; may be repeated.")
+  @Option(help: "A token to revoke, by its id, which holdfast service tokens lists; may be repeated.")
   var revoke: [String] = []
 
   @Option(
