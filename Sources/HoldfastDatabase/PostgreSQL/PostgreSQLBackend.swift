@@ -15,7 +15,7 @@ final class PostgreSQLBackend: SQLBackend {
     self.cluster = cluster
     self.limits = limits
     pool = try ConnectionPool(
-      count: connectionCount, waitMilliseconds: limits.connectionMilliseconds, isUsable: { cluster.isUsable($0) },
+      count: connectionCount, waitMilliseconds: limits.connectionMilliseconds, fitness: { cluster.fitness(of: $0) },
       open: { () throws(SQLFault) in try cluster.connect() })
     let migration = PostgreSQLMigration(
       applicationID: applicationID, schema: schema, creating: creating, limits: limits)
@@ -68,14 +68,22 @@ final class PostgreSQLBackend: SQLBackend {
     var wasLost = false
     while true {
       // A fault of the pool itself is thrown: the hosts have just been asked.
-      let outcome = try pool.withConnection { connection in body(connection) }
+      let outcome = try pool.withConnection { connection in
+        let (outcome, isUsable) = body(connection)
+        // Whatever its fault, the primary may be another server by now.
+        if !isUsable { cluster.noteLoss() }
+        return (outcome, isUsable)
+      }
       do throws(SQLFault) {
         return try outcome.get()
       } catch .conflict where collisionCount < 9 {
         collisionCount += 1
         limits.pause(limits.choose(0...10 << min(collisionCount, 6)))
       } catch {
-        guard error == .unavailable || error == .uncertain else { throw error }
+        let isLoss = error == .unavailable || error == .uncertain
+        // Such a server may have a successor.
+        let isUnfit = error == .readOnly || error == .notSynchronous || error == .olderTimeline
+        guard isLoss || isUnfit && cluster.isReplicated else { throw error }
         // The other connections are to the same server.
         cluster.noteLoss()
         pool.closeIdle()

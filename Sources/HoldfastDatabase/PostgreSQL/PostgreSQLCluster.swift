@@ -28,18 +28,10 @@ final class PostgreSQLCluster: Sendable {
     var isUncertain = true
     /// The number of losses that were noted: a survey that began before one of them proves nothing about it.
     var lossCount = 0
-    /// The moment from which one connection asks all hosts again; nil if all have answered.
-    var survey: Deadline?
-
-    /// Whether the next connection asks all hosts.
-    var isSurveyDue: Bool { isUncertain || survey?.hasPassed ?? false }
-  }
-
-  /// A reason not to use a host.
-  private struct Refusal: Error {
-    let fault: SQLFault
-    /// Whether it is known that the host is not the primary, or must not be used.
-    let isAnswer: Bool
+    /// The moment from which a connection asks all hosts again: a primary that has a successor may go on answering.
+    var survey = Deadline(afterMilliseconds: 0)
+    /// Whether a connection was closed so that the one in its place asks all hosts.
+    var isSurveyAwaited = false
   }
 
   init(settings: PostgreSQLSettings, limits: SQLLimits) {
@@ -58,16 +50,23 @@ final class PostgreSQLCluster: Sendable {
     }
   }
 
-  /// Whether the connection is alive, its server is on the latest timeline that was seen, and no host is to be asked again.
+  /// Returns whether a connection that nobody uses can be used again: it is alive, its server is on the latest timeline that was seen,
+  /// and no host is to be asked again.
   ///
   /// One that is not alive was lost while nobody used it.
-  func isUsable(_ connection: PostgreSQLConnection) -> Bool {
+  func fitness(of connection: PostgreSQLConnection) -> ConnectionFitness {
     guard connection.isAlive else {
       noteLoss()
-      return false
+      return .unfit
     }
     return knowledge.withLock { knowledge in
-      connection.server.timeline >= knowledge.highestTimeline && !(isReplicated && knowledge.isSurveyDue)
+      guard connection.server.timeline >= knowledge.highestTimeline else { return .unfit }
+      guard isReplicated else { return .fit }
+      guard !knowledge.isUncertain else { return .unfit }
+      guard knowledge.survey.hasPassed else { return .fit }
+      knowledge.survey = Deadline(afterMilliseconds: limits.surveyMilliseconds)
+      knowledge.isSurveyAwaited = true
+      return .replaceable
     }
   }
 
@@ -75,29 +74,30 @@ final class PostgreSQLCluster: Sendable {
   ///
   /// After a loss, every connection asks all hosts until one has heard them, because a former primary may answer before its
   /// successor. A host that accepts connections and is slow to answer is waited for then: it may be the successor, under load.
-  /// If a host has not answered, one connection asks all again after a while.
+  /// Now and then, one connection asks all again.
   ///
   /// - Throws: The fault of the host that said most about it; `unavailable` if none answers, or only standbys.
   func connect() throws(SQLFault) -> PostgreSQLConnection {
-    let again = Deadline(afterMilliseconds: limits.surveyMilliseconds)
     let (first, isSurvey, isPatient, lossCount) = knowledge.withLock { knowledge in
-      let isSurvey = isReplicated && knowledge.isSurveyDue
-      if isSurvey { knowledge.survey = again }
+      let isSurvey =
+        isReplicated && (knowledge.isUncertain || knowledge.isSurveyAwaited || knowledge.survey.hasPassed)
+      if isSurvey {
+        knowledge.survey = Deadline(afterMilliseconds: limits.surveyMilliseconds)
+        knowledge.isSurveyAwaited = false
+      }
       return (knowledge.preferredHost, isSurvey, isReplicated && knowledge.isUncertain, knowledge.lossCount)
     }
     var best: (connection: PostgreSQLConnection, host: Int)?
     var fault = SQLFault.unavailable
-    var haveAllAnswered = true
     for host in [first] + settings.hosts.indices.filter({ $0 != first }) {
-      do throws(Refusal) {
+      do throws(SQLFault) {
         let connection = try connect(to: host, isPatient: isPatient)
         if best.map({ $0.connection.server.timeline < connection.server.timeline }) ?? true {
           best = (connection, host)
         }
         if !isSurvey { break }
       } catch {
-        if error.fault != .unavailable { fault = error.fault }
-        if !error.isAnswer { haveAllAnswered = false }
+        if error != .unavailable { fault = error }
       }
     }
     guard let best else {
@@ -106,14 +106,10 @@ final class PostgreSQLCluster: Sendable {
     }
     let (isLatest, isProven) = knowledge.withLock { knowledge in
       knowledge.preferredHost = best.host
-      // Unless a connection was lost meanwhile.
-      if isSurvey && knowledge.lossCount == lossCount {
-        knowledge.isUncertain = false
-        knowledge.survey = haveAllAnswered ? nil : again
-      }
+      let isUndisturbed = knowledge.lossCount == lossCount
+      if isSurvey && isUndisturbed { knowledge.isUncertain = false }
       return (
-        best.connection.server.timeline >= knowledge.highestTimeline,
-        isSurvey || !isReplicated || knowledge.lossCount == lossCount
+        best.connection.server.timeline >= knowledge.highestTimeline, isSurvey || !isReplicated || isUndisturbed
       )
     }
     // Another connection was lost meanwhile: this host may be a former primary by now, and all have to be asked.
@@ -127,16 +123,13 @@ final class PostgreSQLCluster: Sendable {
   }
 
   /// - Parameter isPatient: Whether the server of a host that accepts connections is waited for although it is slow.
-  private func connect(to host: Int, isPatient: Bool) throws(Refusal) -> PostgreSQLConnection {
-    let connection: PostgreSQLConnection
-    do throws(SQLFault) {
-      let milliseconds = settings.connectMilliseconds
-      let answerMilliseconds = isPatient ? max(milliseconds, limits.slowAnswerMilliseconds) : milliseconds
-      connection = try PostgreSQLConnection(
-        settings: settings.hosts[host], deadline: Deadline(afterMilliseconds: milliseconds),
-        answerDeadline: Deadline(afterMilliseconds: answerMilliseconds))
-    } catch { throw Refusal(fault: error, isAnswer: error != .unavailable) }
-    try examine(connection)
+  private func connect(to host: Int, isPatient: Bool) throws(SQLFault) -> PostgreSQLConnection {
+    let milliseconds = settings.connectMilliseconds
+    let answerMilliseconds = isPatient ? max(milliseconds, limits.slowAnswerMilliseconds) : milliseconds
+    let connection = try PostgreSQLConnection(
+      settings: settings.hosts[host], deadline: Deadline(afterMilliseconds: milliseconds),
+      answerDeadline: Deadline(afterMilliseconds: answerMilliseconds))
+    try check(connection)
     return connection
   }
 
@@ -145,30 +138,22 @@ final class PostgreSQLCluster: Sendable {
   /// - Throws: `readOnly`; `notSynchronous`; `olderTimeline`; `foreign` if it has never been one server with those that were seen
   ///   before; `unavailable`, also for a standby.
   func check(_ connection: PostgreSQLConnection) throws(SQLFault) {
-    do throws(Refusal) { try examine(connection) } catch { throw error.fault }
-  }
-
-  private func examine(_ connection: PostgreSQLConnection) throws(Refusal) {
     let results: [PostgreSQLResult]
     do throws(PostgreSQLFailure) {
       results = try connection.run(
         script: Self.question, until: Deadline(afterMilliseconds: limits.answerMilliseconds))
-    } catch { throw Refusal(fault: error.fault, isAnswer: !error.isConnectionLost) }
+    } catch { throw error.fault }
     guard let answer = results.last, let timeline = answer.text(1).flatMap({ UInt32($0.prefix(8), radix: 16) }),
       let standbys = answer.text(2), let level = answer.text(3), let milliseconds = answer.text(4).flatMap({ Int($0) }),
       let systemIdentifier = answer.text(5)
-    else { throw Refusal(fault: .unavailable, isAnswer: false) }
+    else { throw .unavailable }
     // Even a server that cannot be used shows that others are former primaries.
     let fault = note(timeline, systemIdentifier: systemIdentifier)
-    guard answer.text(0) == "f" else {
-      throw Refusal(fault: fault == .foreign ? .foreign : .unavailable, isAnswer: true)
-    }
-    if let fault { throw Refusal(fault: fault, isAnswer: true) }
-    guard answer.text(6) == "off" else { throw Refusal(fault: .readOnly, isAnswer: true) }
+    guard answer.text(0) == "f" else { throw fault == .foreign ? .foreign : .unavailable }
+    if let fault { throw fault }
+    guard answer.text(6) == "off" else { throw .readOnly }
     if isReplicated {
-      guard !standbys.isEmpty, level == "on" || level == "remote_apply" else {
-        throw Refusal(fault: .notSynchronous, isAnswer: true)
-      }
+      guard !standbys.isEmpty, level == "on" || level == "remote_apply" else { throw .notSynchronous }
     }
     connection.server = PostgreSQLServerState(
       timeline: timeline, commitLevel: level == "remote_apply" ? "remote_apply" : "on",

@@ -13,10 +13,18 @@ struct PostgreSQLMigration: Sendable {
   ///
   /// - Throws: `foreign`, `newerVersion`, `missing`, and the faults of a transaction.
   func run(on connection: PostgreSQLConnection, isReplicated: Bool) throws(SQLFault) {
-    let transaction = PostgreSQLTransaction(
-      connection, begin: Self.begin, isDurable: true, isReplicated: isReplicated,
-      statementMilliseconds: limits.migrationMilliseconds, limits: limits)
-    try transaction.perform { (_) throws(SQLFault) in try migrate(transaction) }.get()
+    func perform<Result>(
+      isDurable: Bool, _ body: (PostgreSQLTransaction) throws(SQLFault) -> Result
+    ) throws(SQLFault) -> Result {
+      let transaction = PostgreSQLTransaction(
+        connection, begin: Self.begin, isDurable: isDurable, isReplicated: isReplicated,
+        statementMilliseconds: limits.migrationMilliseconds, limits: limits)
+      return try transaction.perform { (_) throws(SQLFault) in try body(transaction) }.get()
+    }
+    // A commit would wait for the standby, which a service that starts need not have.
+    let present = try perform(isDurable: false) { transaction throws(SQLFault) in try version(transaction) }
+    guard present != schema.count else { return }
+    try perform(isDurable: true) { transaction throws(SQLFault) in try migrate(transaction) }
   }
 
   private func migrate(_ transaction: PostgreSQLTransaction) throws(SQLFault) {

@@ -131,6 +131,7 @@ final class PostgreSQLTransaction: SQLSession {
     if !hasBegun { try flush() }
     var statements = queue.map(\.statement)
     statements.append(try PostgreSQLStatement(Self.commitSettings, [.text(connection.server.commitLevel)]))
+    if isReplicated { statements.append(try PostgreSQLStatement(Self.mark)) }
     statements.append(try PostgreSQLStatement("COMMIT"))
     let results: [PostgreSQLResult]
     do throws(PostgreSQLFailure) {
@@ -150,6 +151,10 @@ final class PostgreSQLTransaction: SQLSession {
 
   private static let commitSettings: StaticString =
     "SELECT set_config('client_min_messages', 'warning', TRUE), set_config('synchronous_commit', $1, TRUE)"
+
+  /// Writes to the log. A commit that has written nothing would not wait for the standby, and its answer could rest on what only this
+  /// server has.
+  private static let mark: StaticString = "SELECT pg_logical_emit_message(TRUE, 'holdfast', '')"
 
   private func rollBack() {
     guard hasBegun || state.fault != nil else { return }

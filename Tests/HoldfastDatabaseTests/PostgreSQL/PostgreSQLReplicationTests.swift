@@ -220,7 +220,9 @@ struct PostgreSQLReplicationTests {
   }
 
   @Test func `a connection to a former primary is not used once a later timeline is known`() throws {
-    let database = try open(url, limits: impatient)
+    var limits = impatient
+    limits.surveyMilliseconds = 60_000
+    let database = try open(url, limits: limits)
     try database.addCounter()
     // The former primary still runs, without its standby.
     let third = Synchronized<PostgreSQLServer?>(nil)
@@ -280,6 +282,84 @@ struct PostgreSQLReplicationTests {
     #expect(try database.counter() == 1)
     try database.increment()
     third.stop()
+  }
+
+  @Test func `a commit without a change waits for the standby, too: its answer may rest on another commit`() throws {
+    let database = try open(url, limits: impatient)
+    try database.addCounter()
+    standby.stop()
+    #expect(throws: SQLFault.uncertain) {
+      try database.transaction { session throws(SQLFault) in
+        try session.run("UPDATE counters SET count = 7 WHERE count = 5")
+      }
+    }
+    // Reading needs no standby, and nor does a service that starts.
+    #expect(try open(url).counter() == 0)
+  }
+
+  @Test func `a service that only reads finds the successor of a server that goes on answering`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    let third = try promote()
+    try open(standby.url("postgres", with: third)).increment()
+    #expect(try primary.execute("SELECT count FROM counters") == ["0"])
+    #expect(try database.counter() == 1)
+    third.stop()
+  }
+
+  @Test func `a connection that asks all hosts takes the place of one, and the others stay`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    try database.read { session throws(SQLFault) in
+      try session.run("SELECT 1")
+      _ = try database.counter()
+    }
+    let processes = "FROM pg_stat_activity WHERE application_name LIKE 'holdfast%'"
+    try primary.wait(until: "SELECT count(*) = 2 \(processes)")
+    let before = Set(try primary.execute("SELECT pid \(processes)"))
+    _ = try database.counter()
+    try primary.wait(until: "SELECT count(*) = 2 \(processes)")
+    #expect(before.intersection(try primary.execute("SELECT pid \(processes)")).count == 1)
+  }
+
+  @Test func `a primary that is made read-only is left for its successor`() throws {
+    var limits = SQLLimits.test
+    limits.surveyMilliseconds = 60_000
+    let database = try open(url, limits: limits)
+    try database.addCounter()
+    let third = try promote()
+    try primary.configure(["default_transaction_read_only = on"])
+    try primary.reload()
+    try primary.wait(until: "SELECT current_setting('default_transaction_read_only') = 'on'")
+    #expect(throws: SQLFault.readOnly) { try database.increment() }
+    try database.increment()
+    #expect(try standby.execute("SELECT count FROM counters") == ["1"])
+    third.stop()
+  }
+
+  @Test func `a connection that the server ended is a loss, whatever its fault`() throws {
+    var limits = SQLLimits.test
+    limits.surveyMilliseconds = 60_000
+    let database = try open(url + "&options=-c%20idle_in_transaction_session_timeout%3D100ms", limits: limits)
+    try database.addCounter()
+    let third = Synchronized<PostgreSQLServer?>(nil)
+    #expect(throws: SQLFault.slow) {
+      try database.transaction { session throws(SQLFault) in
+        try session.run("SELECT 1")
+        do {
+          try primary.wait(
+            until: "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name LIKE 'holdfast%'")
+          primary.kill()
+          let promoted = try promote()
+          third.change { $0 = promoted }
+          try open(standby.url("postgres", with: promoted)).increment()
+          try primary.start()
+        } catch { Issue.record(error) }
+        try session.run("SELECT 1")
+      }
+    }
+    #expect(try database.counter() == 1)
+    third.value?.stop()
   }
 
   @Test func `a service that starts waits for a server that is slow to answer`() throws {
