@@ -3,8 +3,8 @@ import HoldfastCore
 /// The claims of a measurement token, as the issuer reported them.
 ///
 /// The prover cannot read the token, which is encrypted to the device. The report is not authenticated, and no decision
-/// depends on it. It only shows people and programs when to enrol again. The token's id is not in it: a prover does not know it,
-/// and therefore cannot find its own token in a bulletin.
+/// depends on it. It only shows people and programs when to enrol again. The token's id is not in it: see docs/couriers.md, "What an
+/// attacker can do".
 package struct IssuanceReport: Equatable, Sendable {
   private let claims: [Claim: ClaimValue]
 
@@ -18,8 +18,10 @@ package struct IssuanceReport: Equatable, Sendable {
   /// The names of the report's members.
   package static var names: [String] { members.map(\.name) }
 
-  /// Makes the report of a token with these claims.
-  package init(_ claims: [Claim: ClaimValue]) { self.claims = claims }
+  /// Makes the report of a token with these claims, of which it keeps those that it tells.
+  package init(_ claims: [Claim: ClaimValue]) {
+    self.claims = claims.filter { claim, _ in Self.members.contains { $0.claim == claim } }
+  }
 
   /// The time of issue, in Unix seconds.
   package var issued: UInt64 { number(.issuedAt) ?? 0 }

@@ -128,14 +128,14 @@ import Testing
     let old = try test.signer()
     for key in keys.prefix(2) { _ = try test.introduce(key.id, until: 200_000) }
     // This one is over in the second of the complete set.
-    _ = try test.introduce(short.id, until: 1110)
+    _ = try test.introduce(short.id, until: 1130)
     var early = try LedgerDevice(test.device, trusting: [old.point])
     try early.visit(test)
     test.wait(seconds: 60)
     _ = try test.end(keys[0].id)
     for salt: UInt8 in 0...244 { try test.revoke(test.issuedToken(TestApp(salt: salt))) }
     _ = try test.bulletins()
-    test.wait(seconds: 1050)
+    test.wait(seconds: 1070)
     _ = try test.introduce(keys[2].id, until: 200_000, by: old.id)
     let set = try test.bulletins().filter { try $0.says().issuer == old.id }
     #expect(set.first?.stamp.predecessor == 0)

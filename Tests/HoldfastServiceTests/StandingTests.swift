@@ -219,7 +219,7 @@ extension TestFleet {
     return issued.id
   }
 
-  /// What its prover calls a token for the device of the tests.
+  /// Returns the name of a token for its prover. The token is for the device of the tests.
   func held(_ token: TokenID) throws -> HeldToken {
     let bytes = try #require(issuedTokens[token])
     return HeldToken(device: device.deviceID, digest: try Terms.digest(of: bytes))

@@ -246,7 +246,8 @@ class Bench:
             SELECT {identifier("token", "i")}, {hashed("baseline", "i")}, {device}, {prover}, 'app', '1.2.3',
               'user-{mark}-' || (i % {devices}), {now} - i % 1000000, {now} + 7776000, 1, '{SIGNER}', 'cose',
               (SELECT string_agg(sha256((i || ' ' || j)::bytea), '') FROM generate_series(1, 13) j),
-              '{{"issuer":"holdfast","subject":"app","version":"1.2.3","generation":1}}'
+              '{{"issuer":"holdfast","subject":"app","version":[1,2,3],"generation":1,"issued":1,"expires":2,
+                "maximum_uses":null,"commands":null,"user":null}}'
             FROM generate_series(0, {tokens - 1}) i""",
             "VACUUM (ANALYZE)",
             seconds=FILL_SECONDS,

@@ -28,7 +28,7 @@ class Given:
 
     @property
     def digest(self):
-        """What its prover calls a token, whose id it does not know: SHA-256 of the bytes."""
+        """SHA-256 of the token, by which its prover names it: it does not know the id."""
         return hashlib.sha256(self.token).hexdigest()
 
 

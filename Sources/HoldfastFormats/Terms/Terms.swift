@@ -28,7 +28,7 @@ package struct Terms: Sendable, Equatable {
     (self.subject, self.version, self.conditions) = (subject, version, conditions)
   }
 
-  /// Returns SHA-256 of a token's bytes, by which terms name the token, and by which its prover does.
+  /// Returns SHA-256 of bytes: of a token, by which terms and its prover name it, or of the text under a signature.
   ///
   /// - Throws: `CryptographyFailure` if the cryptographic library fails.
   package static func digest(of bytes: [UInt8]) throws(CryptographyFailure) -> Digest {

@@ -35,9 +35,9 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
 
   /// Issues a measurement token for `device` on the basis of an attestation token.
   ///
-  /// The device that the baseline belongs to and the device's key are on the disk before the token is made. Otherwise
-  /// anyone who got a token for the device encrypted to another key could read the measurements in it and encrypt it
-  /// again to the device's key.
+  /// The device that the baseline belongs to, the device's key and the record of the token are on the disk before the token is
+  /// made. Otherwise anyone who got a token for the device encrypted to another key could read the measurements in it and
+  /// encrypt it again to the device's key.
   ///
   /// - Parameters:
   ///   - token: The attestation token.

@@ -73,7 +73,7 @@ public struct TokenIssuer<Key: SigningKey & Sendable>: Sendable {
   }
 }
 
-/// A measurement token with the claims that the prover may know. The prover cannot read them in the token, which is
+/// A measurement token with its claims, except the secret ones. The prover cannot read them in the token, which is
 /// encrypted to the device.
 public struct IssuedToken: Sendable, Equatable {
   /// The token, at most 3072 bytes.

@@ -8,22 +8,18 @@ extension IssuedBaselinesDatabase {
       number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, baseline BLOB NOT NULL, device BLOB NOT NULL,
       subject TEXT NOT NULL, major INTEGER NOT NULL, minor INTEGER NOT NULL, patch INTEGER NOT NULL, user TEXT,
       generation INTEGER NOT NULL, issued INTEGER NOT NULL, expires INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX token_by_time ON token (expires);
+    ) STRICT
     """
 
-  /// Durably records a token, and forgets those that had expired when it was issued.
+  /// Durably records a token. Like its baseline, it is never forgotten: a clock that is ahead would have valid tokens forgotten.
   package mutating func record(_ token: IssuanceRecord) throws(ServiceLedgerFault) {
     do throws(DatabaseError) {
-      try database.transaction { () throws(DatabaseError) in
-        try database.run("DELETE FROM token WHERE expires <= ?", .unsigned(token.issuedAt))
-        try database.run(
-          "INSERT INTO token VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(token.tokenID.bytes),
-          .copying(token.baseline.bytes), .copying(token.device.bytes), .text(token.subject.description),
-          .unsigned(token.version.major), .unsigned(token.version.minor), .unsigned(token.version.patch),
-          .optional(token.user?.description), .unsigned(token.generation), .unsigned(token.issuedAt),
-          .unsigned(token.expires))
-      }
+      try database.run(
+        "INSERT INTO token VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(token.tokenID.bytes),
+        .copying(token.baseline.bytes), .copying(token.device.bytes), .text(token.subject.description),
+        .unsigned(token.version.major), .unsigned(token.version.minor), .unsigned(token.version.patch),
+        .optional(token.user?.description), .unsigned(token.generation), .unsigned(token.issuedAt),
+        .unsigned(token.expires))
     } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 

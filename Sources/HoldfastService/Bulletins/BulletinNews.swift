@@ -64,19 +64,25 @@ extension FleetSession {
 
   private func revoked(_ sql: StaticString, _ values: [Value]) throws(FleetFault) -> [ListedToken] {
     var tokens: [ListedToken] = []
-    for row in try rows(sql, values: values) { tokens.append(try ListedToken(row, in: self)) }
+    for row in try rows(sql, values: values) {
+      let (bytes, issued, expires) = try decoding { () throws(SQLFault) in
+        (try row.bytes(0), try row.unsigned(1), try row.unsigned(2))
+      }
+      guard let id = TokenID(bytes.span) else { throw .corrupt }
+      tokens.append(ListedToken(new: id, issued: issued, expires: expires))
+    }
     return tokens
   }
 
   private static let newOfDevice: StaticString = """
-    SELECT t.id, t.expires FROM tokens t JOIN devices d ON d.id = t.device
+    SELECT t.id, t.issued, t.expires FROM tokens t JOIN devices d ON d.id = t.device
     WHERE t.device = $1 AND t.revoked IS NOT NULL AND t.signer = $2 AND t.expires > $3 AND t.generation >= d.generation
       AND NOT EXISTS (SELECT 1 FROM group_devices g WHERE g.device = $1)
       AND NOT EXISTS (SELECT 1 FROM bulletin_entries e WHERE e.audience = $1 AND e.token = t.id)
     """
 
   private static let newOfGroup: StaticString = """
-    SELECT t.id, t.expires FROM group_devices g JOIN tokens t ON t.device = g.device JOIN devices d ON d.id = t.device
+    SELECT t.id, t.issued, t.expires FROM group_devices g JOIN tokens t ON t.device = g.device JOIN devices d ON d.id = t.device
     WHERE g.audience = $1 AND g.position = 0 AND t.revoked IS NOT NULL AND t.signer = $2 AND t.expires > $3
       AND t.generation >= d.generation
       AND NOT EXISTS (SELECT 1 FROM bulletin_entries e WHERE e.audience = $1 AND e.token = t.id)

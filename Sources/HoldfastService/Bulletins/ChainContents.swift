@@ -102,14 +102,22 @@ struct ChainContents {
 /// A revoked token as a bulletin names it.
 struct ListedToken {
   let id: TokenID
-  /// The time at which the token expires, in Unix seconds.
+  /// A time at which the token has expired, in Unix seconds.
   let until: UInt64
 
-  /// Reads the columns id and expiry.
+  /// Reads the columns id and until of an entry of a bulletin.
   init(_ row: SQLRow, in session: FleetSession) throws(FleetFault) {
     let (bytes, until) = try session.decoding { () throws(SQLFault) in (try row.bytes(0), try row.unsigned(1)) }
     guard let id = TokenID(bytes.span) else { throw .corrupt }
     (self.id, self.until) = (id, until)
+  }
+
+  /// Creates the entry of a token that no bulletin has named yet. Its expiry is rounded up to a multiple of an eighth of its lifetime: a
+  /// prover knows when its token expires, and would recognise it by that.
+  init(new id: TokenID, issued: UInt64, expires: UInt64) {
+    let unit = max((expires - min(issued, expires)) / 8, 1)
+    self.id = id
+    until = min((expires + unit - 1) / unit * unit, maximumInteger)
   }
 }
 

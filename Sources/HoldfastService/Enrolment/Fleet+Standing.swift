@@ -29,7 +29,7 @@ package struct TokenStanding: Sendable, Equatable {
   package var terms: [UInt8]?
 }
 
-/// What a prover calls a token of its own: it has the bytes of the token, and does not know its id.
+/// The name of a token for its prover, which has the bytes of the token, and does not know its id.
 package struct HeldToken: Sendable, Equatable {
   /// The device that the token is for.
   let device: DeviceID
@@ -63,10 +63,11 @@ extension Fleet {
       switch try self.appraise(presented, with: keys, in: session) {
       case .refused(let refusal, _): return .refused(refusal)
       case .approved(let app):
-        guard let stored = try session.token(token, of: app.hostID) else {
+        guard let id = try session.find(token, of: app.hostID) else {
           return .refused(Refusal(reasons: [.unknownToken], code: app.code))
         }
         try session.count("asked")
+        let stored = try session.ownToken(id)
         var standing = stored.standing
         // Terms are for the app that asks: another one on the host, or a newer version, gets none of theirs.
         if standing.status == .valid, app.approval.subject == stored.subject, app.approval.version == stored.version {
@@ -93,7 +94,7 @@ extension Fleet {
       case .refused(let refusal): return .refused(refusal)
       case .authentic(let id, let responseCode): (hostID, code) = (id, responseCode)
       }
-      guard let id = try session.token(token, of: hostID)?.id else {
+      guard let id = try session.find(token, of: hostID) else {
         return .refused(Refusal(reasons: [.unknownToken], code: code))
       }
       let changed = try session.run(
@@ -103,9 +104,8 @@ extension Fleet {
         try session.log("token.leave", hexadecimal(id), by: .service)
         try session.count("left")
       }
-      // An operator may have revoked it in the meantime.
-      guard let left = try session.token(token, of: hostID) else { throw .corrupt }
-      return .known(left.standing)
+      // An operator may have revoked it before.
+      return .known(try session.ownToken(id).standing)
     }
   }
 
@@ -119,7 +119,6 @@ extension Fleet {
 
 /// A token of a prover, as it is stored.
 private struct OwnToken {
-  let id: TokenID
   let standing: TokenStanding
   let device: DeviceID
   let subject: BoundedText<64>
@@ -130,31 +129,39 @@ private struct OwnToken {
 }
 
 extension FleetSession {
-  /// Returns a token of a prover; nil if there is none with these bytes for the device, or it is another prover's.
-  fileprivate func token(_ token: HeldToken, of prover: HostID) throws(FleetFault) -> OwnToken? {
+  /// Finds a token of a prover, the newest first; nil if there is none with these bytes for the device, or it is another prover's.
+  fileprivate func find(_ token: HeldToken, of prover: HostID) throws(FleetFault) -> TokenID? {
     let rows = try rows(
-      """
-      SELECT t.id, t.subject, t.version, t.bytes, t.expires, t.generation, t.revoked, t.reason, d.generation,
-        d.blocked, t.signer, (SELECT count(*) FROM key_orders k WHERE k.kid = t.signer AND k.ended IS NOT NULL
-          AND (k.audience = t.device OR k.audience IN (SELECT audience FROM group_devices WHERE device = t.device)))
-      FROM tokens t LEFT JOIN devices d ON d.id = t.device WHERE t.prover = $1 AND t.device = $2
-      """,
-      .copying(prover.bytes), .copying(token.device.bytes))
+      "SELECT id, bytes FROM tokens WHERE prover = $1 AND device = $2 ORDER BY issued DESC", .copying(prover.bytes),
+      .copying(token.device.bytes))
     for row in rows {
-      let bytes = try decoding { () throws(SQLFault) in try row.bytes(3) }
+      let (id, bytes) = try decoding { () throws(SQLFault) in (try row.bytes(0), try row.bytes(1)) }
       let digest: Digest
       do throws(CryptographyFailure) { digest = try Terms.digest(of: bytes) } catch { throw .cryptography }
-      if digest == token.digest { return try ownToken(row, for: token.device, bytes) }
+      if digest == token.digest { return TokenID(id.span) }
     }
     return nil
   }
 
-  private func ownToken(_ row: SQLRow, for device: DeviceID, _ bytes: [UInt8]) throws(FleetFault) -> OwnToken {
-    try decoding { () throws(SQLFault) -> OwnToken in
-      let (id, name, version) = (try row.bytes(0), try row.text(1), try row.text(2))
+  /// Returns the token of this id.
+  ///
+  /// - Throws: `corrupt` if there is none.
+  fileprivate func ownToken(_ id: TokenID) throws(FleetFault) -> OwnToken {
+    guard
+      let row = try row(
+        """
+        SELECT t.device, t.subject, t.version, t.bytes, t.expires, t.generation, t.revoked, t.reason, d.generation,
+          d.blocked, t.signer, (SELECT count(*) FROM key_orders k WHERE k.kid = t.signer AND k.ended IS NOT NULL
+            AND (k.audience = t.device OR k.audience IN (SELECT audience FROM group_devices WHERE device = t.device)))
+        FROM tokens t LEFT JOIN devices d ON d.id = t.device WHERE t.id = $1
+        """,
+        .copying(id.bytes))
+    else { throw .corrupt }
+    return try decoding { () throws(SQLFault) -> OwnToken in
+      let (device, name, version) = (try row.bytes(0), try row.text(1), try row.text(2))
       let numbers = version.split(separator: ".").compactMap { UInt64($0) }
       let signer = try row.bytes(10)
-      guard let id = TokenID(id.span), let subject = BoundedText<64>(name), numbers.count == 3,
+      guard let device = DeviceID(device.span), let subject = BoundedText<64>(name), numbers.count == 3,
         let signer = KeyID(signer.span)
       else { throw .misuse }
       let expires = try row.unsigned(4)
@@ -173,8 +180,9 @@ extension FleetSession {
         status = present > own || endedCount > 0 ? .superseded : .valid
       }
       return OwnToken(
-        id: id, standing: TokenStanding(status: status, expires: expires), device: device, subject: subject,
-        version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]), bytes: bytes, signer: signer)
+        standing: TokenStanding(status: status, expires: expires), device: device, subject: subject,
+        version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]), bytes: try row.bytes(3),
+        signer: signer)
     }
   }
 }

@@ -152,6 +152,5 @@ package enum FleetSchema {
       audience BLOB NOT NULL, issuer BLOB NOT NULL, number INTEGER NOT NULL, kid BLOB NOT NULL, point BLOB, begins INTEGER,
       until INTEGER NOT NULL, ends INTEGER NOT NULL, PRIMARY KEY (audience, issuer, number, kid));
     """,
-    "CREATE INDEX tokens_by_holder ON tokens (prover, device);",
   ]
 }

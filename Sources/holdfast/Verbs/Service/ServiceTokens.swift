@@ -6,7 +6,10 @@ import HoldfastIssuer
 struct ServiceTokens: Verb {
   static let configuration = CommandConfiguration(
     commandName: "tokens", abstract: "List the tokens that the service has issued and that have not expired.",
-    discussion: "A bulletin revokes a token by its id, which only the service and the device know.",
+    discussion: """
+      A bulletin revokes a token by its id, which the service and the device know, and no prover. Tokens of versions that kept no \
+      record are not listed: the device's audit log has their ids, after the first round.
+      """,
     examples: [
       "holdfast service tokens --dir service",
       "holdfast service tokens --dir service --device lock.json --json",
@@ -31,7 +34,7 @@ struct ServiceTokens: Verb {
       return
     }
     for token in tokens { Console.result(quoted: token.line) }
-    if tokens.isEmpty { Console.note("no token is valid") }
+    if tokens.isEmpty { Console.note("no token is on record") }
   }
 }
 
@@ -39,7 +42,7 @@ extension IssuanceRecord {
   fileprivate var line: String {
     let user = user.map { "  user \($0.description.quoted)" } ?? ""
     let app = "\(subject.description.quoted) \(version.text)\(user)"
-    let times = "\(Timestamp(unixSeconds: issuedAt)) to \(Timestamp(unixSeconds: expires))"
+    let times = "generation \(generation)  \(Timestamp(unixSeconds: issuedAt)) to \(Timestamp(unixSeconds: expires))"
     return "\(hexadecimal(tokenID))  device \(hexadecimal(device))  \(app)  \(times)"
   }
 
