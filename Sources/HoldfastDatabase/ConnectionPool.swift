@@ -1,22 +1,13 @@
 import HoldfastLinux
 import Synchronization
 
-/// Whether a connection that nobody uses can be used again.
-enum ConnectionFitness {
-  case fit
-  /// It is closed, and another one may be used.
-  case unfit
-  /// It is closed, and a new one is opened in its place.
-  case replaceable
-}
-
 /// The connections to a database, each of which one thread uses at a time. They are opened when they are first needed.
 final class ConnectionPool<Connection: Sendable>: Sendable {
   /// Has a count of the connections that could be taken now.
   private let free: WakeUp
   private let idle = Mutex<[Connection]>([])
   private let waitMilliseconds: Int
-  private let fitness: @Sendable (Connection) -> ConnectionFitness
+  private let isUsable: @Sendable (Connection) -> Bool
   private let open: @Sendable () throws(SQLFault) -> Connection
 
   /// Creates a pool without connections.
@@ -24,16 +15,16 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
   /// - Parameters:
   ///   - count: The highest number of connections.
   ///   - waitMilliseconds: The longest wait for a free one.
-  ///   - fitness: Whether a connection can be used again.
+  ///   - isUsable: Whether a connection can be used again; if not, it is closed.
   ///   - open: Opens a connection.
   /// - Throws: `busy` if the process has no free descriptors.
   init(
-    count: Int, waitMilliseconds: Int, fitness: @escaping @Sendable (Connection) -> ConnectionFitness = { _ in .fit },
+    count: Int, waitMilliseconds: Int, isUsable: @escaping @Sendable (Connection) -> Bool = { _ in true },
     open: @escaping @Sendable () throws(SQLFault) -> Connection
   ) throws(SQLFault) {
     do throws(SystemError) { free = try WakeUp() } catch { throw .busy }
     self.waitMilliseconds = waitMilliseconds
-    self.fitness = fitness
+    self.isUsable = isUsable
     self.open = open
     for _ in 0..<count { free.raise() }
   }
@@ -61,11 +52,7 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
 
   private func usable() -> Connection? {
     while let connection = idle.withLock({ $0.popLast() }) {
-      switch fitness(connection) {
-      case .fit: return connection
-      case .unfit: continue
-      case .replaceable: return nil
-      }
+      if isUsable(connection) { return connection }
     }
     return nil
   }

@@ -10,7 +10,7 @@ package struct SQLLimits: Sendable {
   package var answerMilliseconds = 5000
   /// The longest wait for an answer while the schema is brought up to date, or while another process does so.
   package var migrationMilliseconds = 600_000
-  /// The time after which all hosts of a PostgreSQL database are asked again which is the primary.
+  /// The time after which the other hosts of a PostgreSQL database are asked whether they are the primary by now.
   package var surveyMilliseconds = 5000
   /// The time that a PostgreSQL server whose host accepts connections has for an answer while nobody knows which is the primary.
   package var slowAnswerMilliseconds = 10_000

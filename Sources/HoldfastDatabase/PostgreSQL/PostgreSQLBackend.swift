@@ -15,7 +15,7 @@ final class PostgreSQLBackend: SQLBackend {
     self.cluster = cluster
     self.limits = limits
     pool = try ConnectionPool(
-      count: connectionCount, waitMilliseconds: limits.connectionMilliseconds, fitness: { cluster.fitness(of: $0) },
+      count: connectionCount, waitMilliseconds: limits.connectionMilliseconds, isUsable: { cluster.isUsable($0) },
       open: { () throws(SQLFault) in try cluster.connect() })
     let migration = PostgreSQLMigration(
       applicationID: applicationID, schema: schema, creating: creating, limits: limits)

@@ -28,10 +28,8 @@ final class PostgreSQLCluster: Sendable {
     var isUncertain = true
     /// The number of losses that were noted: a survey that began before one of them proves nothing about it.
     var lossCount = 0
-    /// The moment from which a connection asks all hosts again: a primary that has a successor may go on answering.
+    /// The moment from which the other hosts are asked again: a primary that has a successor may go on answering.
     var survey = Deadline(afterMilliseconds: 0)
-    /// Whether a connection was closed so that the one in its place asks all hosts.
-    var isSurveyAwaited = false
   }
 
   init(settings: PostgreSQLSettings, limits: SQLLimits) {
@@ -51,47 +49,47 @@ final class PostgreSQLCluster: Sendable {
   }
 
   /// Returns whether a connection that nobody uses can be used again: it is alive, its server is on the latest timeline that was seen,
-  /// and no host is to be asked again.
+  /// and it is known which is the primary. Now and then, the other hosts are asked before that.
   ///
   /// One that is not alive was lost while nobody used it.
-  func fitness(of connection: PostgreSQLConnection) -> ConnectionFitness {
+  func isUsable(_ connection: PostgreSQLConnection) -> Bool {
     guard connection.isAlive else {
       noteLoss()
-      return .unfit
+      return false
     }
+    askOthers()
     return knowledge.withLock { knowledge in
-      guard connection.server.timeline >= knowledge.highestTimeline else { return .unfit }
-      guard isReplicated else { return .fit }
-      guard !knowledge.isUncertain else { return .unfit }
-      guard knowledge.survey.hasPassed else { return .fit }
-      knowledge.survey = Deadline(afterMilliseconds: limits.surveyMilliseconds)
-      knowledge.isSurveyAwaited = true
-      return .replaceable
+      connection.server.timeline >= knowledge.highestTimeline && !(isReplicated && knowledge.isUncertain)
     }
+  }
+
+  /// Asks the hosts that were not the primary for their timelines, if it is time. Of several threads, one does.
+  private func askOthers() {
+    let preferred: Int? = knowledge.withLock { knowledge in
+      guard isReplicated, !knowledge.isUncertain, knowledge.survey.hasPassed else { return nil }
+      knowledge.survey = .never
+      return knowledge.preferredHost
+    }
+    guard let preferred else { return }
+    for host in settings.hosts.indices where host != preferred { _ = try? connect(to: host, isPatient: false) }
+    knowledge.withLock { $0.survey = Deadline(afterMilliseconds: limits.surveyMilliseconds) }
   }
 
   /// Connects to the primary.
   ///
   /// After a loss, every connection asks all hosts until one has heard them, because a former primary may answer before its
   /// successor. A host that accepts connections and is slow to answer is waited for then: it may be the successor, under load.
-  /// Now and then, one connection asks all again.
   ///
   /// - Throws: The fault of the host that said most about it; `unavailable` if none answers, or only standbys.
   func connect() throws(SQLFault) -> PostgreSQLConnection {
-    let (first, isSurvey, isPatient, lossCount) = knowledge.withLock { knowledge in
-      let isSurvey =
-        isReplicated && (knowledge.isUncertain || knowledge.isSurveyAwaited || knowledge.survey.hasPassed)
-      if isSurvey {
-        knowledge.survey = Deadline(afterMilliseconds: limits.surveyMilliseconds)
-        knowledge.isSurveyAwaited = false
-      }
-      return (knowledge.preferredHost, isSurvey, isReplicated && knowledge.isUncertain, knowledge.lossCount)
+    let (first, isSurvey, lossCount) = knowledge.withLock { knowledge in
+      (knowledge.preferredHost, isReplicated && knowledge.isUncertain, knowledge.lossCount)
     }
     var best: (connection: PostgreSQLConnection, host: Int)?
     var fault = SQLFault.unavailable
     for host in [first] + settings.hosts.indices.filter({ $0 != first }) {
       do throws(SQLFault) {
-        let connection = try connect(to: host, isPatient: isPatient)
+        let connection = try connect(to: host, isPatient: isSurvey)
         if best.map({ $0.connection.server.timeline < connection.server.timeline }) ?? true {
           best = (connection, host)
         }
@@ -107,7 +105,10 @@ final class PostgreSQLCluster: Sendable {
     let (isLatest, isProven) = knowledge.withLock { knowledge in
       knowledge.preferredHost = best.host
       let isUndisturbed = knowledge.lossCount == lossCount
-      if isSurvey && isUndisturbed { knowledge.isUncertain = false }
+      if isSurvey && isUndisturbed {
+        knowledge.isUncertain = false
+        knowledge.survey = Deadline(afterMilliseconds: limits.surveyMilliseconds)
+      }
       return (
         best.connection.server.timeline >= knowledge.highestTimeline, isSurvey || !isReplicated || isUndisturbed
       )

@@ -112,10 +112,11 @@ struct ListedToken {
     (self.id, self.until) = (id, until)
   }
 
-  /// Creates the entry of a token that no bulletin has named yet. Its expiry is rounded up to a multiple of an eighth of its lifetime: a
-  /// prover knows when its token expires, and would recognise it by that.
+  /// Creates the entry of a token that no bulletin has named yet. Its expiry is rounded up to a multiple of a power of two, which is at
+  /// most an eighth of its lifetime: a prover knows when its token expires, and would recognise it by that.
   init(new id: TokenID, issued: UInt64, expires: UInt64) {
-    let unit = max((expires - min(issued, expires)) / 8, 1)
+    let eighth = max((expires - min(issued, expires)) / 8, 1)
+    let unit: UInt64 = 1 << (63 - UInt64(eighth.leadingZeroBitCount))
     self.id = id
     until = min((expires + unit - 1) / unit * unit, maximumInteger)
   }
