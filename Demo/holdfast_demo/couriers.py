@@ -50,6 +50,7 @@ class CouriersScene(LinuxScene):
     def token(self, phone, lock):
         """The id of the token of a phone for a lock, which only the service and the lock know."""
         listed = self.succeed("service", "tokens", "--dir", self.path("service"), "--device", self.path(f"{lock}.json"))
+        # They are listed in the order in which the phones enrolled.
         return listed.value["tokens"][PHONES.index(phone)]["id"]
 
     def knows(self, lock):
