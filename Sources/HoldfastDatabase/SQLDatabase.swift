@@ -30,7 +30,7 @@ package final class SQLDatabase: Sendable {
   ///   - creating: Whether a missing or empty database becomes a new one.
   ///   - limits: The limits of time.
   /// - Throws: `unavailable`, `busy`, `slow`, `full`, `readOnly`, `permission`, `corrupt`; `foreign` if the database has tables of
-  ///   another application; `newerVersion`; `missing` if there is no database and `creating` is false; `notSynchronous`,
+  ///   another application; `newerVersion`; `missing` if there is no database and `creating` is false; `notSynchronous`, `noStandby`,
   ///   `uncertain`; `misuse` if the URL is none of PostgreSQL, `applicationID` is 0 or `connectionCount` is below 1.
   package init(
     _ location: DatabaseLocation, applicationID: Int32, name: String = "holdfast-service", schema: [StaticString],
@@ -68,7 +68,7 @@ package final class SQLDatabase: Sendable {
   ///
   /// - Parameter body: Reads through the session; it may run several times, and must have no other effects.
   /// - Returns: The result of the last run of the body.
-  /// - Throws: The faults of the body, and those of ``transaction(_:)`` but `uncertain`; `readOnly` for a statement that writes.
+  /// - Throws: The faults of the body, and those of ``transaction(_:)`` but `uncertain` and `noStandby`; `readOnly` for a statement that writes.
   package func read<Result>(
     _ body: (any SQLSession) throws(SQLFault) -> Result
   ) throws(SQLFault) -> Result {

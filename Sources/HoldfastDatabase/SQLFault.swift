@@ -27,6 +27,8 @@ package enum SQLFault: Error, Equatable, Sendable {
   case uncertain
   /// The location names several hosts, and the server does not replicate synchronously.
   case notSynchronous
+  /// Commits have waited long for a standby that does not answer. Nothing has changed.
+  case noStandby
   /// The server is on an older timeline than one that this database has seen: a former primary.
   case olderTimeline
   /// Deadlocks or serialization failures did not end after several attempts.

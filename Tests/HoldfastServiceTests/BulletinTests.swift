@@ -30,6 +30,21 @@ import Testing
     #expect(try test.bulletins(above: second.stamp.number).isEmpty)
   }
 
+  @Test(arguments: [(1, 1), (15, 1), (16, 2), (127, 8), (128, 16)] as [(UInt64, UInt64)])
+  func `an expiry is rounded up by less than an eighth of the lifetime`(seconds: UInt64, unit: UInt64) throws {
+    var policy = ServicePolicy()
+    policy.tokenSeconds = seconds
+    let test = try TestFleet(.sqlite, policy: policy)
+    for salt: UInt8 in 1...3 {
+      let token = try test.issuedToken(TestApp(salt: salt, created: try #require(test.clock.seconds)))
+      try test.revoke(token)
+      let expires = try #require(test.clock.seconds) + seconds
+      let last = try #require(try test.bulletins().last)
+      #expect(try last.says().revoked[token] == (expires + unit - 1) / unit * unit)
+      test.wait(seconds: 61)
+    }
+  }
+
   @Test(arguments: TestedDatabase.installed)
   func `a revoked prover is revoked by its tokens, and a token that has expired is not named`(
     database: TestedDatabase

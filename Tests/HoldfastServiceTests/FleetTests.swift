@@ -3,6 +3,7 @@ import HoldfastDatabase
 import HoldfastFormats
 import HoldfastIssuer
 import HoldfastService
+import HoldfastStorage
 import TestSupport
 import Testing
 
@@ -16,6 +17,12 @@ import Testing
       )
     }
     #expect(throws: FleetFault.wrongServiceKey) { _ = try test.instance(key: [UInt8](repeating: 1, count: 32)) }
+  }
+
+  /// The tables as somebody sees them who has access to the database.
+  private static func tables(of test: TestFleet) throws -> SQLDatabase {
+    try SQLDatabase(
+      test.location, applicationID: FleetSchema.applicationID, schema: FleetSchema.scripts, creating: false)
   }
 
   @Test(arguments: TestedDatabase.installed)
@@ -40,6 +47,32 @@ import Testing
   }
 
   @Test(arguments: TestedDatabase.installed)
+  func `a change that was lost with a server is not taken for the one that was made in its place`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let other = try test.instance()
+    let tables = try Self.tables(of: test)
+    func setTokenSeconds(_ seconds: UInt64) throws {
+      var policy = ServicePolicy()
+      policy.tokenSeconds = seconds
+      try test.fleet.setPolicy(policy, by: test.owner)
+    }
+    let before = try tables.read { session throws(SQLFault) -> [Value] in
+      guard let row = try session.row("SELECT value, revision FROM settings WHERE name = 'policy'") else { return [] }
+      return [.bytes(try row.bytes(0)), .unsigned(try row.unsigned(1))]
+    }
+    try setTokenSeconds(60)
+    #expect(try other.policy().tokenSeconds == 60)
+    // The row is as on a server that this change did not reach.
+    try tables.transaction { session throws(SQLFault) in
+      _ = try session.execute("UPDATE settings SET value = $1, revision = $2 WHERE name = 'policy'", values: before)
+    }
+    try setTokenSeconds(70)
+    #expect(try other.policy().tokenSeconds == 70)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
   func `every change is in the log with the one who made it, and the log cannot be changed`(
     database: TestedDatabase
   ) throws {
@@ -49,8 +82,7 @@ import Testing
     #expect(
       changes.compactMap { $0["action"]?.text } == ["device.block", "image.approve", "device.add", "service.create"])
     #expect(changes.first?["actor"]?.text == "carol")
-    let tables = try SQLDatabase(
-      test.location, applicationID: FleetSchema.applicationID, schema: FleetSchema.scripts, creating: false)
+    let tables = try Self.tables(of: test)
     for sql in ["UPDATE changes SET actor = 'x'", "DELETE FROM changes"] as [StaticString] {
       #expect(throws: SQLFault.constraint) {
         try tables.transaction { session throws(SQLFault) in _ = try session.run(sql) }

@@ -49,10 +49,13 @@ final class PostgreSQLBackend: SQLBackend {
   ) throws(SQLFault) -> Result {
     let outcome = try retrying { connection in
       let milliseconds = connection.server.statementMilliseconds
+      let givenUpCount = isDurable && connection.server.hasStandbyNames ? cluster.givenUpCount : nil
       let transaction = PostgreSQLTransaction(
         connection, begin: begin, isDurable: isDurable, isReplicated: cluster.isReplicated,
+        looksForWaitingCommits: givenUpCount != nil,
         statementMilliseconds: milliseconds == 0 ? nil : milliseconds + limits.answerMilliseconds, limits: limits)
       let outcome = Swift.Result { () throws(SQLFault) in try transaction.perform(body) }
+      if let givenUpCount, transaction.hasFoundNoneWaiting { cluster.noteSettled(givenUpCount) }
       return (outcome, transaction.isConnectionUsable)
     }
     return try outcome.get()
@@ -80,6 +83,7 @@ final class PostgreSQLBackend: SQLBackend {
         collisionCount += 1
         limits.pause(limits.choose(0...10 << min(collisionCount, 6)))
       } catch {
+        if error == .uncertain { cluster.noteGivenUp() }
         let isLoss = error == .unavailable || error == .uncertain
         // Such a server may have a successor.
         let isUnfit = error == .readOnly || error == .notSynchronous || error == .olderTimeline

@@ -9,6 +9,8 @@ struct PostgreSQLServerState {
   var commitLevel = "on"
   /// The server's `statement_timeout`; 0 for none.
   var statementMilliseconds = 0
+  /// Whether a commit waits for a standby.
+  var hasStandbyNames = false
 }
 
 /// A primary with its standbys: finds the primary, and rejects a server to which nothing must be written.
@@ -30,6 +32,10 @@ final class PostgreSQLCluster: Sendable {
     var lossCount = 0
     /// The moment from which the other hosts are asked again: a primary that has a successor may go on answering.
     var survey = Deadline(afterMilliseconds: 0)
+    /// The number of commits that were given up, also by processes before this one.
+    var givenUpCount = 1
+    /// Of these, the number after which no commit waited any more.
+    var settledCount = 0
   }
 
   init(settings: PostgreSQLSettings, limits: SQLLimits) {
@@ -47,6 +53,18 @@ final class PostgreSQLCluster: Sendable {
       knowledge.lossCount += 1
     }
   }
+
+  /// Remembers that a commit was given up. It may wait for a standby at the server, where it keeps its connection and its locks.
+  func noteGivenUp() { knowledge.withLock { $0.givenUpCount += 1 } }
+
+  /// The number of commits that were given up; nil if none of them waits any more. As long as one does, nothing more must be written: the
+  /// server would soon have no connection for reading.
+  var givenUpCount: Int? {
+    knowledge.withLock { $0.givenUpCount == $0.settledCount ? nil : $0.givenUpCount }
+  }
+
+  /// Remembers that none of so many commits that were given up waits any more.
+  func noteSettled(_ count: Int) { knowledge.withLock { $0.settledCount = max($0.settledCount, count) } }
 
   /// Returns whether a connection that nobody uses can be used again: it is alive, its server is on the latest timeline that was seen,
   /// and it is known which is the primary. Now and then, the other hosts are asked before that.
@@ -158,7 +176,7 @@ final class PostgreSQLCluster: Sendable {
     }
     connection.server = PostgreSQLServerState(
       timeline: timeline, commitLevel: level == "remote_apply" ? "remote_apply" : "on",
-      statementMilliseconds: milliseconds)
+      statementMilliseconds: milliseconds, hasStandbyNames: !standbys.isEmpty)
   }
 
   private func note(_ timeline: UInt32, systemIdentifier: String) -> SQLFault? {

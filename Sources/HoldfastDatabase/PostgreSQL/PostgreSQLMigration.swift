@@ -14,21 +14,27 @@ struct PostgreSQLMigration: Sendable {
   /// - Throws: `foreign`, `newerVersion`, `missing`, and the faults of a transaction.
   func run(on connection: PostgreSQLConnection, isReplicated: Bool) throws(SQLFault) {
     func perform<Result>(
-      isDurable: Bool, _ body: (PostgreSQLTransaction) throws(SQLFault) -> Result
+      _ begin: [StaticString], isDurable: Bool, _ body: (PostgreSQLTransaction) throws(SQLFault) -> Result
     ) throws(SQLFault) -> Result {
       let transaction = PostgreSQLTransaction(
-        connection, begin: Self.begin, isDurable: isDurable, isReplicated: isReplicated,
+        connection, begin: begin, isDurable: isDurable, isReplicated: isReplicated,
+        looksForWaitingCommits: isDurable && connection.server.hasStandbyNames,
         statementMilliseconds: limits.migrationMilliseconds, limits: limits)
       return try transaction.perform { (_) throws(SQLFault) in try body(transaction) }.get()
     }
-    // A commit would wait for the standby, which a service that starts need not have.
-    let present = try perform(isDurable: false) { transaction throws(SQLFault) in try version(transaction) }
+    // A commit would wait for the standby, which a service that starts need not have; and the lock for another process's commit.
+    let present = try perform(Self.look, isDurable: false) { transaction throws(SQLFault) in try version(transaction) }
     guard present != schema.count else { return }
-    try perform(isDurable: true) { transaction throws(SQLFault) in try migrate(transaction) }
+    try perform(Self.begin, isDurable: true) { transaction throws(SQLFault) in try migrate(transaction) }
   }
 
   private func migrate(_ transaction: PostgreSQLTransaction) throws(SQLFault) {
-    let version = try version(transaction)
+    try transaction.run(script: Self.lock)
+    let present = try version(transaction)
+    if present == nil {
+      try transaction.run(script: "\(Self.marker); INSERT INTO holdfast_schema VALUES (\(applicationID), 0)")
+    }
+    let version = present ?? 0
     guard version <= schema.count else { throw .newerVersion }
     guard version >= 0 else { throw .corrupt }
     guard version < schema.count else { return }
@@ -36,8 +42,8 @@ struct PostgreSQLMigration: Sendable {
     try transaction.run(script: "UPDATE holdfast_schema SET version = \(schema.count)")
   }
 
-  /// Returns the version of the schema, after it has checked that the database is of this application or empty.
-  private func version(_ transaction: PostgreSQLTransaction) throws(SQLFault) -> Int {
+  /// Returns the version of the schema, after it has checked that the database is of this application; nil if it is empty.
+  private func version(_ transaction: PostgreSQLTransaction) throws(SQLFault) -> Int? {
     if try transaction.run(script: Self.isMarked).last?.text(0) == "t" {
       guard let marker = try transaction.run(script: "SELECT application_id, version FROM holdfast_schema").last,
         marker.text(0) == String(applicationID), let version = marker.text(1).flatMap({ Int($0) })
@@ -46,15 +52,18 @@ struct PostgreSQLMigration: Sendable {
     }
     guard try transaction.run(script: Self.isEmpty).last?.text(0) == "t" else { throw .foreign }
     guard creating else { throw .missing }
-    try transaction.run(script: "\(Self.marker); INSERT INTO holdfast_schema VALUES (\(applicationID), 0)")
-    return 0
+    return nil
   }
 
-  /// The number of the lock is arbitrary.
+  /// One state of the tables, so that another process does not create them between two queries.
+  private static let look: [StaticString] = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
+
   private static let begin: [StaticString] = [
     "BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0",
-    "SELECT pg_advisory_xact_lock(5217073610436)",
   ]
+
+  /// The number is arbitrary.
+  private static let lock = "SELECT pg_advisory_xact_lock(5217073610436)"
 
   /// Whether there is a table of that name with these columns.
   private static let isMarked = """

@@ -7,6 +7,7 @@ final class PostgreSQLTransaction: SQLSession {
   private let begin: [StaticString]
   private let isDurable: Bool
   private let isReplicated: Bool
+  private let looksForWaitingCommits: Bool
   private let statementMilliseconds: Int?
   private let limits: SQLLimits
   private var state = SessionState()
@@ -16,22 +17,26 @@ final class PostgreSQLTransaction: SQLSession {
   private var hasBegun = false
   /// Whether another transaction can use the connection.
   private(set) var isConnectionUsable = true
+  /// Whether it has looked for commits that wait for a standby, and found none.
+  private(set) var hasFoundNoneWaiting = false
 
   /// - Parameters:
   ///   - connection: A connection without a transaction.
   ///   - begin: The statements that begin the transaction.
   ///   - isDurable: Whether the transaction writes, so that its end matters.
   ///   - isReplicated: Whether a commit must be on a standby.
+  ///   - looksForWaitingCommits: Whether it begins only if no commit has waited for a standby for long.
   ///   - statementMilliseconds: The time that the server has for the answer to a statement; nil for no limit.
   ///   - limits: The limits of time.
   init(
     _ connection: PostgreSQLConnection, begin: [StaticString], isDurable: Bool, isReplicated: Bool,
-    statementMilliseconds: Int?, limits: SQLLimits
+    looksForWaitingCommits: Bool, statementMilliseconds: Int?, limits: SQLLimits
   ) {
     self.connection = connection
     self.begin = begin
     self.isDurable = isDurable
     self.isReplicated = isReplicated
+    self.looksForWaitingCommits = looksForWaitingCommits
     self.statementMilliseconds = statementMilliseconds
     self.limits = limits
   }
@@ -48,6 +53,8 @@ final class PostgreSQLTransaction: SQLSession {
       queue = []
     }
     do throws(SQLFault) {
+      // Before the body, whose first statement could wait for a row that such a commit has locked.
+      if looksForWaitingCommits { try flush() }
       let result = Swift.Result { () throws(SQLFault) in try body(self) }
       // The body may have ignored the fault, or thrown another one because of it.
       if let fault = state.fault { throw fault }
@@ -97,8 +104,7 @@ final class PostgreSQLTransaction: SQLSession {
       }[...]
       if !hasBegun {
         hasBegun = true
-        // Somebody may have switched replication off since the connection was made.
-        guard !isReplicated || results[beginning.count - 1].text(0)?.isEmpty == false else { throw .notSynchronous }
+        if isReplicated || looksForWaitingCommits { try checkStandby(results[beginning.count - 1]) }
         results = results.dropFirst(beginning.count)
       }
       for ((_, kind, answer), result) in zip(sent, results) {
@@ -110,11 +116,28 @@ final class PostgreSQLTransaction: SQLSession {
   private func beginning() throws(SQLFault) -> [PostgreSQLStatement] {
     var statements: [PostgreSQLStatement] = []
     for sql in begin { statements.append(try PostgreSQLStatement(sql)) }
-    if isReplicated {
+    if looksForWaitingCommits {
+      statements.append(try PostgreSQLStatement(Self.waitingCommits, [.integer(Int64(limits.commitMilliseconds / 2))]))
+    } else if isReplicated {
       statements.append(try PostgreSQLStatement("SELECT current_setting('synchronous_standby_names')"))
     }
     return statements
   }
+
+  /// Checks the state of replication when a transaction begins: somebody may have switched it off since the connection was made.
+  private func checkStandby(_ answer: PostgreSQLResult) throws(SQLFault) {
+    guard !isReplicated || answer.text(0)?.isEmpty == false else { throw .notSynchronous }
+    guard looksForWaitingCommits else { return }
+    guard answer.text(1) == "0" else { throw .noStandby }
+    hasFoundNoneWaiting = true
+  }
+
+  /// Counts the commits of this role that have waited for a standby for a number of milliseconds.
+  private static let waitingCommits: StaticString = """
+    SELECT current_setting('synchronous_standby_names'), (SELECT count(*)::TEXT FROM pg_stat_activity
+      WHERE wait_event = 'SyncRep' AND state = 'active' AND query = 'COMMIT' AND usename = session_user
+        AND state_change < clock_timestamp() - $1 * INTERVAL '1 ms')
+    """
 
   /// Runs the statements that wait and commits, and waits until the commit is on the disk and on the standby.
   ///

@@ -28,8 +28,7 @@ extension Fleet {
       let json = policy.json.compact()
       guard json.count <= ServicePolicy.maximumByteCount else { throw .conflict(.tooMany) }
       try session.running { (session) throws(FleetFault) in
-        try session.run(
-          "UPDATE settings SET value = $1, revision = revision + 1 WHERE name = 'policy'", .bytes(json))
+        try session.raiseRevision(policy: json)
         try session.log(isRemoving ? "settings.remove" : "settings.set", scope?.text ?? "all", by: actor)
       }
     }

@@ -15,8 +15,17 @@ extension FleetSession {
   }
 
   /// Raises the revision of policy and keys, so that every process reads them anew.
-  func raiseRevision() throws(FleetFault) {
-    try run("UPDATE settings SET revision = revision + 1 WHERE name = 'policy'")
+  ///
+  /// The step is random: if this change is lost with a server and another one is made in its place, they have different revisions,
+  /// and no process goes on with what it has read of the lost one.
+  ///
+  /// - Parameter policy: The new policy as JSON; nil to leave it.
+  /// - Returns: The number of rows that it changed.
+  @discardableResult
+  func raiseRevision(policy: [UInt8]? = nil) throws(FleetFault) -> Int {
+    try run(
+      "UPDATE settings SET value = coalesce($1, value), revision = revision + $2 WHERE name = 'policy'",
+      .optional(policy), .integer(Int64.random(in: 1...1 << 32)))
   }
 }
 
@@ -180,8 +189,7 @@ extension Fleet {
       // otherwise. Nobody changes the policy between the comparison and the update.
       _ = try session.row("SELECT revision FROM settings WHERE name = 'policy' FOR UPDATE")
       if try self.keys(in: session).policy.features != policy.features { _ = try session.raise(.configuration) }
-      return try session.run(
-        "UPDATE settings SET value = $1, revision = revision + 1 WHERE name = 'policy'", .bytes(json))
+      return try session.raiseRevision(policy: json)
     }
   }
 

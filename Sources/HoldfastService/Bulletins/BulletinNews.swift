@@ -64,13 +64,7 @@ extension FleetSession {
 
   private func revoked(_ sql: StaticString, _ values: [Value]) throws(FleetFault) -> [ListedToken] {
     var tokens: [ListedToken] = []
-    for row in try rows(sql, values: values) {
-      let (bytes, issued, expires) = try decoding { () throws(SQLFault) in
-        (try row.bytes(0), try row.unsigned(1), try row.unsigned(2))
-      }
-      guard let id = TokenID(bytes.span) else { throw .corrupt }
-      tokens.append(ListedToken(new: id, issued: issued, expires: expires))
-    }
+    for row in try rows(sql, values: values) { tokens.append(try ListedToken(new: row, in: self)) }
     return tokens
   }
 

@@ -112,9 +112,13 @@ struct ListedToken {
     (self.id, self.until) = (id, until)
   }
 
-  /// Creates the entry of a token that no bulletin has named yet. Its expiry is rounded up to a multiple of a power of two, which is at
-  /// most an eighth of its lifetime: a prover knows when its token expires, and would recognise it by that.
-  init(new id: TokenID, issued: UInt64, expires: UInt64) {
+  /// Reads the columns id, issued and expires of a token that no bulletin has named yet. Its expiry is rounded up to a multiple of a
+  /// power of two, which is at most an eighth of its lifetime: a prover knows when its token expires, and would recognise it by that.
+  init(new row: SQLRow, in session: FleetSession) throws(FleetFault) {
+    let (bytes, issued, expires) = try session.decoding { () throws(SQLFault) in
+      (try row.bytes(0), try row.unsigned(1), try row.unsigned(2))
+    }
+    guard let id = TokenID(bytes.span) else { throw .corrupt }
     let eighth = max((expires - min(issued, expires)) / 8, 1)
     let unit: UInt64 = 1 << (63 - UInt64(eighth.leadingZeroBitCount))
     self.id = id

@@ -112,7 +112,8 @@ extension Problem {
   init(_ fault: FleetFault) {
     switch fault {
     case .database(.unavailable), .database(.busy), .database(.slow), .database(.conflict), .database(.uncertain),
-      .database(.notSynchronous), .database(.olderTimeline), .database(.readOnly), .database(.full):
+      .database(.notSynchronous), .database(.noStandby), .database(.olderTimeline), .database(.readOnly),
+      .database(.full):
       self.init(
         status: .serviceUnavailable, type: "unavailable", title: "The service cannot answer at present.",
         retrySeconds: 2)

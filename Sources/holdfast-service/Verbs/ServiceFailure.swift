@@ -62,6 +62,10 @@ extension ServiceFailure {
       self.init(
         .malformed, "the database has several hosts, but its server does not replicate synchronously",
         hint: "set synchronous_standby_names, and synchronous_commit to on")
+    case .noStandby:
+      self.init(
+        .unavailable, "commits wait for a standby that does not answer; nothing was changed",
+        hint: "is the standby running?")
     case .olderTimeline: self.init(.malformed, "the database's server is a former primary", hint: "stop it")
     case .constraint, .misuse, .other: self.init(.fault, "the database refused a statement (\(fault))")
     }

@@ -1,0 +1,49 @@
+import HoldfastLinux
+import TestPostgreSQL
+
+import HoldfastDatabase
+
+/// A primary with a synchronous standby.
+struct ServerPair {
+  let primary: PostgreSQLServer
+  let standby: PostgreSQLServer
+
+  init() throws {
+    primary = try PostgreSQLServer()
+    try primary.start()
+    standby = try PostgreSQLServer(standbyOf: primary, name: "standby")
+    try standby.start()
+    try primary.configure(["synchronous_standby_names = '*'"])
+    try primary.reload()
+    try primary.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+  }
+
+  var url: String { primary.url("postgres", with: standby) }
+
+  /// Opens a database with the pair's address, or with another one.
+  func open(_ url: String? = nil, limits: SQLLimits = .test) throws(SQLFault) -> SQLDatabase {
+    try SQLDatabase(
+      .postgreSQL(url: url ?? self.url), applicationID: testApplicationID, schema: testSchema, connectionCount: 4,
+      limits: limits)
+  }
+
+  /// Makes the standby the primary, with a standby that it waits for.
+  func promote() throws -> PostgreSQLServer {
+    try standby.promote()
+    let third = try PostgreSQLServer(standbyOf: standby, name: "third")
+    try third.start()
+    try standby.configure(["synchronous_standby_names = '*'"])
+    try standby.reload()
+    try standby.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+    return third
+  }
+}
+
+extension SQLLimits {
+  /// Limits with which a commit that waits for a standby is given up.
+  static var impatient: SQLLimits {
+    var limits = test
+    limits.commitMilliseconds = 2000
+    return limits
+  }
+}
