@@ -6,7 +6,7 @@ usage: fuzz.py run [--seconds N] [--jobs N] [TARGET ...]
        fuzz.py verdicts [TARGET ...]
        fuzz.py coverage [--missing] [TARGET ...]
 
-run       fuzzes for that many seconds altogether, and stops at the first finding
+run       compares verdicts, fuzzes for the rest of that many seconds, and stops at the first finding
 keep      replaces the corpora by the fewest inputs that reach the same code as they, the inputs that were found, and the seeds
 verdicts  keeps what becomes of the inputs in the corpora now, where it has changed and is right
 coverage  replays the corpora, and prints how many lines of the core and of all readers they reach, and which they do not
@@ -16,7 +16,6 @@ Without TARGET, all targets of Tests/Fuzz/Targets. The inputs that reach new cod
 
 import argparse
 import concurrent.futures
-import dataclasses
 import itertools
 import json
 import os
@@ -26,135 +25,27 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = ROOT / ".build-fuzz"
+import verdicts as verdicts_of_inputs
+from fuzz_targets import BUILD, ROOT, SOURCES, build, targets
+
 COVERAGE = ROOT / ".build-fuzz-coverage"
-CORPORA = ROOT / "Tests/Fuzz/Corpora"
-VERDICTS = ROOT / "Tests/Fuzz/Verdicts"
-SOURCES = ROOT / "Sources"
 # By file, the declarations that read nothing from outside, each with a reason: they are not counted.
 NO_READERS = ROOT / "Tests/Fuzz/no-readers.json"
-# A crash would otherwise wait for a debugger, caches that live as long as the program count as leaks, and each allocation would keep the
-# calls that led to it.
-ENVIRONMENT = {
-    **os.environ,
-    "SWIFT_BACKTRACE": "enable=no",
-    "ASAN_OPTIONS": "detect_leaks=0:malloc_context_size=1",
-    "LLVM_PROFILE_FILE": "/dev/null",
-}
 # Words of the sources: names of members, commands and options.
 WORD = re.compile(r'"([\w./+:#=<>@ -]{2,40})"', re.ASCII)
-
-
-@dataclasses.dataclass
-class Target:
-    name: str
-    byte_limit: int
-    sources: list
-
-    def command(self, program, *options):
-        environment = {**ENVIRONMENT, "HOLDFAST_FUZZ_TARGET": self.name}
-        return {"args": [str(program), *map(str, options)], "env": environment, "cwd": ROOT}
-
-    @property
-    def corpus(self):
-        return CORPORA / self.name
-
-    @property
-    def kept_verdicts(self):
-        return VERDICTS / self.name
-
-    @property
-    def found(self):
-        return BUILD / "corpus" / self.name
-
-    @property
-    def log(self):
-        return BUILD / f"{self.name}.log"
-
-
-def build(folder, *options):
-    """Builds the fuzzer in a folder, and returns its path."""
-    command = ["swift", "build", "--quiet", "--configuration", "release", "--product", "Fuzzer"]
-    # Of several sanitizers, the compiler takes only the last option, without which nothing guides the fuzzer.
-    command += ["--scratch-path", str(folder), "--sanitize=fuzzer", "--sanitize=address"]
-    command += ["-Xswiftc", "-sanitize=fuzzer,address", *options]
-    if subprocess.run(command, env={**os.environ, "HOLDFAST_FUZZ": "1"}, cwd=ROOT).returncode != 0:
-        sys.exit("the fuzzer could not be built")
-    return folder / "release/Fuzzer"
-
-
-def targets(program, names):
-    """The targets of these names, or all."""
-    table = subprocess.run([program], env=ENVIRONMENT, capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in table.splitlines()]
-    known = [Target(name, int(limit), [SOURCES / source for source in sources]) for name, limit, *sources in rows]
-    for name in set(names) - {target.name for target in known}:
-        sys.exit(f"there is no target {name}; the targets are: {' '.join(target.name for target in known)}")
-    return [target for target in known if not names or target.name in names]
-
-
-# Verdicts
-
-
-# The slowest target takes half a minute on a quiet machine.
-VERDICT_SECONDS = 600
-
-
-class Trap(Exception):
-    """At an input that is kept, or at a variant of it, a reader traps or does not end, or a rule does not hold."""
-
-
-def judged(program, target):
-    """A line for each input in the corpus: its file's name, and what becomes of it."""
-    command = target.command(program)
-    command["env"] |= {"HOLDFAST_FUZZ_CORPUS": str(target.corpus), "HOLDFAST_FUZZ_VERDICTS": "1"}
-    try:
-        done = subprocess.run(**command, capture_output=True, timeout=VERDICT_SECONDS, check=False)
-        output, reason, is_whole = done.stdout, done.stderr, done.returncode == 0
-    except subprocess.TimeoutExpired as expired:
-        output, reason, is_whole = expired.stdout or b"", b"Fatal error: it does not end", False
-    lines = output.decode(errors="replace").splitlines()
-    if is_whole:
-        return sorted(lines)
-    rules = re.findall(r"Fatal error: .*", reason.decode(errors="replace")) or ["it traps"]
-    place = (target.corpus / lines[-1].split()[0]).relative_to(ROOT) if lines else target.name
-    raise Trap(f"{place} or a variant of it: {rules[0]}")
-
-
-def changed(program, target):
-    """The inputs of which something else becomes than was kept."""
-    kept = target.kept_verdicts.read_text().splitlines() if target.kept_verdicts.exists() else []
-    names = {line.split()[0] for line in set(kept) ^ set(judged(program, target))}
-    return [str((target.corpus / name).relative_to(ROOT)) for name in sorted(names)]
-
-
-def keep_verdicts(program, target):
-    VERDICTS.mkdir(exist_ok=True)
-    target.kept_verdicts.write_text("".join(f"{line}\n" for line in judged(program, target)))
-
-
-def verdicts(arguments):
-    program = build(BUILD)
-    for target in targets(program, arguments.targets):
-        names = changed(program, target)
-        keep_verdicts(program, target)
-        if names:
-            print(f"{target.name:20}{len(names):>6} changed")
-    return 0
 
 
 # Fuzzing
 
 
 class Run:
-    """Targets that share a time. The first finding ends the others."""
+    """Targets that have the same time. The first finding ends the others."""
 
-    def __init__(self, program, chosen, seconds, jobs):
-        self.program, self.chosen, self.jobs = program, chosen, jobs
-        self.share = max(1, seconds * jobs // len(chosen))
-        self.running, self.lock, self.finding, self.changed = {}, threading.Lock(), None, []
+    def __init__(self, program, chosen, share, jobs):
+        self.program, self.chosen, self.share, self.jobs = program, chosen, share, jobs
+        self.running, self.lock, self.finding = {}, threading.Lock(), None
 
     def options(self, target):
         dictionary = BUILD / f"{target.name}.dict"
@@ -177,17 +68,9 @@ class Run:
 
     def fuzz(self, target):
         """Fuzzes one target; returns the number of inputs."""
-        try:
-            names = changed(self.program, target)
-        except Trap as trap:
-            names = [str(trap)]
         with target.log.open("w") as log:
             with self.lock:
                 if self.finding:
-                    return 0
-                if names:
-                    self.changed = names
-                    self.end(target)
                     return 0
                 command = target.command(self.program, *self.options(target))
                 # Most counters of the program belong to others, and would take most of the time.
@@ -219,23 +102,45 @@ class Run:
             return sum(pool.map(self.fuzz, self.chosen))
 
 
+def compare(program, chosen, jobs):
+    """Tells of which kept inputs, or variants of them, something else becomes than before, and returns whether there are any."""
+
+    def names(target):
+        try:
+            return verdicts_of_inputs.changed(program, target)
+        except verdicts_of_inputs.Trap as trap:
+            return [str(trap)]
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        found = {target.name: places for target, places in zip(chosen, pool.map(names, chosen)) if places}
+    for name, places in found.items():
+        print(f"\n{name}: FOUND\nSomething else than before becomes of kept inputs, or of variants of them:")
+        print("\n".join(f"  {place}" for place in places[:10]))
+    if found:
+        print(f"If that is meant, and no rule is broken, `Tests/Fuzz/fuzz.py verdicts {' '.join(found)}` keeps it.")
+    return bool(found)
+
+
 def run(arguments):
     program = build(BUILD)
     chosen = targets(program, arguments.targets)
     for old in BUILD.glob("finding-*"):
         old.unlink()
-    whole = Run(program, chosen, arguments.seconds, arguments.jobs)
-    print(f"{len(chosen)} targets, {arguments.jobs} at once, {whole.share} s each", flush=True)
+    end = time.monotonic() + arguments.seconds
+    jobs = min(arguments.jobs, len(chosen))
+    if compare(program, chosen, jobs):
+        return 1
+    share = int(end - time.monotonic()) * jobs // len(chosen)
+    if share < 1:
+        print("the same as before becomes of all inputs that are kept; no time is left for others")
+        return 0
+    print(f"{len(chosen)} targets, {jobs} at once, {share} s each", flush=True)
+    whole = Run(program, chosen, share, jobs)
     total = whole.all()
     target = whole.finding
     if target is None:
         print(f"nothing found in {total} inputs")
         return 0
-    if whole.changed:
-        print(f"\n{target.name}: FOUND\nSomething else than before becomes of kept inputs, or of variants of them:")
-        print("\n".join(f"  {place}" for place in whole.changed[:10]))
-        print(f"If that is meant, and no rule is broken, `Tests/Fuzz/fuzz.py verdicts {target.name}` keeps it.")
-        return 1
     kept = sorted(BUILD.glob(f"finding-{target.name}-*"))
     print(f"\n{target.name}: {'FOUND' if kept else 'the fuzzer did not run to its end'}")
     reasons = re.findall(
@@ -276,10 +181,31 @@ def keep(arguments):
             subprocess.run(**target.command(program, *options), stdout=log, stderr=log, check=True)
         shutil.rmtree(target.corpus, ignore_errors=True)
         shutil.copytree(kept, target.corpus)
-        keep_verdicts(program, target)
+        verdicts_of_inputs.keep(program, target, renewing_limits=True)
         sizes = [file.stat().st_size for file in target.corpus.iterdir()]
         print(f"{target.name:20}{len(sizes):>6} inputs{sum(sizes):>9} bytes", flush=True)
     return 0
+
+
+# Verdicts
+
+
+def verdicts(arguments):
+    program = build(BUILD)
+    chosen = targets(program, arguments.targets)
+
+    def keep_or_tell(target):
+        try:
+            return len(verdicts_of_inputs.keep(program, target, renewing_limits=False)), None
+        except verdicts_of_inputs.Trap as trap:
+            return 0, str(trap)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(zip(chosen, pool.map(keep_or_tell, chosen)))
+    for target, (count, trap) in results:
+        if count or trap:
+            print(f"{target.name:20}{trap or f'{count:>6} changed'}")
+    return int(any(trap for _, (_, trap) in results))
 
 
 # Coverage
@@ -388,7 +314,7 @@ def main():
     arguments = parser.parse_args()
     try:
         return arguments.command(arguments)
-    except Trap as trap:
+    except verdicts_of_inputs.Trap as trap:
         sys.exit(str(trap))
     except KeyboardInterrupt:
         return 130

@@ -6,8 +6,8 @@ import Glibc
 nonisolated(unsafe) private var target = FuzzTarget.all[0]
 
 /// Finds the target, and tells libFuzzer of its counters: of those that the files in the folder `HOLDFAST_FUZZ_CORPUS` show, or of all.
-/// Without a name, prints the table of all targets: name, longest input, and files. With `HOLDFAST_FUZZ_VERDICTS`, prints the verdict on
-/// each of those files.
+/// Without a name, prints the table of all targets: name, longest input, and files. With `HOLDFAST_FUZZ_VERDICTS`, prints the verdicts on
+/// each of those files and on its variants.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
   _ argumentCount: UnsafeMutablePointer<CInt>,
@@ -24,12 +24,7 @@ public func initialize(
   target = named
   if let folder = getenv("HOLDFAST_FUZZ_CORPUS").map({ String(cString: $0) }) {
     if getenv("HOLDFAST_FUZZ_VERDICTS") != nil {
-      forEachFile(in: folder) { name, bytes in
-        // The name first, so that the last line says where a reader traps.
-        print(name, terminator: " ")
-        fflush(nil)
-        print(verdicts(of: named, on: bytes))
-      }
+      printVerdicts(of: named, onFilesIn: folder)
       exit(0)
     }
     Counters.tell(thoseReachedBy: { forEachFile(in: folder) { _, bytes in try? named.run(bytes) } })
@@ -39,11 +34,28 @@ public func initialize(
   return 0
 }
 
-/// Returns the verdicts on an input and on its variants. A rule that does not hold ends the program, as it does while it fuzzes.
-private func verdicts(of target: FuzzTarget, on bytes: [UInt8]) -> String {
-  do {
-    return "\(try target.verdict(on: bytes)) \(try target.verdictOnVariants(of: bytes))"
-  } catch { fatalError("\(target.name): \(error)") }
+/// Prints the verdict on each file, and then once more with that on its variants. `HOLDFAST_FUZZ_LIMITS` has numbers at which the readers
+/// may have a limit, and `HOLDFAST_FUZZ_TAKEN` the number of files that were taken when the verdicts were kept. A rule that does not hold
+/// ends the program, as it does while it fuzzes.
+private func printVerdicts(of target: FuzzTarget, onFilesIn folder: String) {
+  let words = getenv("HOLDFAST_FUZZ_LIMITS").map { String(cString: $0) } ?? ""
+  let limits = words.split(separator: " ").compactMap { UInt64($0) }
+  var verdicts: [String: String] = [:]
+  func judge(_ body: (String, [UInt8]) throws(Violation) -> Void) {
+    forEachFile(in: folder) { name, bytes in
+      // The name first, so that the last line says where a reader traps.
+      print(name, terminator: " ")
+      fflush(nil)
+      do throws(Violation) { try body(name, bytes) } catch { fatalError("\(target.name): \(error)") }
+      print(verdicts[name] ?? "")
+    }
+  }
+  judge { name, bytes throws(Violation) in verdicts[name] = try target.verdict(on: bytes) }
+  let kept = getenv("HOLDFAST_FUZZ_TAKEN").flatMap { Int(String(cString: $0)) }
+  let takenCount = kept ?? verdicts.values.count { $0.hasPrefix("+") }
+  judge { name, bytes throws(Violation) in
+    verdicts[name]? += " " + (try target.verdictOnVariants(of: bytes, limits: limits, takenCount: takenCount))
+  }
 }
 
 /// Calls `body` with the name and the contents of each file.

@@ -56,6 +56,78 @@ struct CorpusTests {
     #expect(variants(of: [], count: 20).allSatisfy { $0.count == 1 })
   }
 
+  @Test func `variants at limits have other numbers, words of other lengths, and lists with other counts`() {
+    func all(_ text: String, limit: UInt64 = 0) -> Set<String> {
+      let variants = edgeVariants(of: Array(text.utf8), limits: usualLimits + [limit], count: 100_000, byteLimit: 64)
+      return Set(variants.map { String(decoding: $0, as: UTF8.self) })
+    }
+    let variants = all(#"{"minute":07,"host":"a.example","of":[11]}"#, limit: 15)
+    for (part, others) in [
+      ("07", ["00", "59", "60", "61", "18446744073709551615"]), ("a.example", ["a", "a.examplea.exam", "a.examplee"]),
+      ("[11]", ["[]", "[11,12]", "[11,12,13]"]),
+    ] {
+      for other in others {
+        let text = #"{"minute":07,"host":"a.example","of":[11]}"#
+        #expect(variants.contains(text.replacing(part, with: other)), "\(other)")
+      }
+    }
+    #expect(all("a&b").isSuperset(of: ["a&b&c&d", "a", "b"]))
+    // The digits of a key are no numbers.
+    let key = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+    #expect(all(key).allSatisfy { (key + key).hasPrefix($0) })
+    // A byte string with an integer in it, an integer, an array of one element, and a map of one pair.
+    let input: [UInt8] = [0x42, 0x18, 0x40, 0x05, 0x81, 0x07, 0xa1, 0x61, 0x61, 0x07]
+    let items = edgeVariants(of: input, limits: usualLimits, count: 10_000, byteLimit: 64)
+    for (range, others) in [
+      (0..<3, [[0x43, 0x18, 0x40, 0x18], [0x41, 0x00], [0x43, 0x19, 0x01, 0x00]]), (3..<4, [[0x18, 0x18]]),
+      (4..<6, [[0x80], [0x82, 0x07, 0x08]]), (6..<10, [[0xa0], [0xa2, 0x61, 0x61, 0x07, 0x61, 0x62, 0x07]]),
+    ] as [(Range<Int>, [[UInt8]])] {
+      for other in others { #expect(items.contains(input[..<range.lowerBound] + other + input[range.upperBound...])) }
+    }
+    for bytes in [[], [0x5b, 0x00]] as [[UInt8]] {
+      #expect(edgeVariants(of: bytes, limits: usualLimits, count: 9, byteLimit: 64).isEmpty)
+    }
+  }
+
+  @Test func `elements of long lists differ`() {
+    func differ(_ list: [UInt8], headCount: Int, elementCount: Int) -> Bool {
+      let variants = edgeVariants(of: list, limits: [600], count: 100_000, byteLimit: 8192)
+      return variants.contains { variant in
+        let starts = Array(stride(from: headCount, to: variant.count, by: elementCount))
+        return starts.count == 600 && Set(starts.map { Array(variant[$0...].prefix(elementCount - 1)) }).count == 600
+      }
+    }
+    #expect(differ(Array("[0000]".utf8), headCount: 1, elementCount: 5))
+    #expect(differ([0x81, 0x45, 0x30, 0x30, 0x30, 0x30, 0x2e], headCount: 3, elementCount: 6))
+  }
+
+  @Test func `a choice of few numbers leaves no part out`() {
+    for (count, total) in [(60, 100), (600, 1000)] {
+      let chosen = spread(count, over: total).sorted()
+      #expect(Set(chosen).count == count && zip(chosen, chosen.dropFirst()).allSatisfy { $1 - $0 <= total / 40 })
+    }
+  }
+
+  @Test func `variants at limits are only of what is taken, and few if much is`() throws {
+    let input = Array("a-b".utf8)
+    var counts: [Int] = []
+    for (isTaken, takenCount) in [(true, 1), (true, 1000), (false, 1)] {
+      let count = Counter()
+      _ = try FuzzTarget("example", []) { bytes in
+        count.value += 1
+        if !isTaken { throw CancellationError() }
+      }.verdictOnVariants(of: input, takenCount: takenCount)
+      counts.append(count.value)
+    }
+    #expect(counts[0] > counts[1] && counts[1] > counts[2])
+  }
+
+  @Test func `variants of the ends have one byte more, one less, or another one`() {
+    let all = Set(endVariants(of: Array("ab".utf8)))
+    #expect(all.isSuperset(of: ["a", "b", "a ", "ab\n", "0ab"].map { Array($0.utf8) }))
+    #expect(endVariants(of: []).contains([0]))
+  }
+
   @Test func `a verdict on variants depends on what becomes of one of them`() throws {
     let input = Array("abcdef".utf8)
     let target = { (refused: [UInt8]) in
@@ -77,4 +149,9 @@ struct CorpusTests {
     #expect(Set(verdicts).count == 4)
     #expect(verdicts.allSatisfy { $0.hasPrefix("+") && $0.count == 9 })
   }
+}
+
+/// Counts calls.
+private final class Counter: @unchecked Sendable {
+  var value = 0
 }

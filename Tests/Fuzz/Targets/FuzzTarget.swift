@@ -10,7 +10,7 @@ package struct FuzzTarget: Sendable {
   package let sources: [String]
   /// The length of the longest input that the fuzzer makes, in bytes.
   package let maximumByteCount: Int
-  /// The number of variants of each kept input that are judged before the fuzzer begins: fewer for a slow target.
+  /// The number of variants of each kept input that differ in a byte, and the lowest number of those at limits: fewer for a slow target.
   private let variantCount: Int
   private let body: @Sendable ([UInt8]) throws -> Void
 
@@ -39,14 +39,27 @@ package struct FuzzTarget: Sendable {
     return try (judge(bytes, into: notes) ? "+" : "-") + notes.digits
   }
 
-  /// Gives variants of the bytes to the reader, and returns eight hexadecimal digits that depend on what has become of all of them.
+  /// Gives variants of the bytes to the reader, and returns eight hexadecimal digits that depend on what has become of all of them. Of
+  /// an input that it refuses, no variants are at limits, because they would say little.
   ///
+  /// - Parameters:
+  ///   - bytes: The input.
+  ///   - limits: Numbers at which the reader may have a limit.
+  ///   - takenCount: The number of inputs of the corpus that the reader takes: with few, there are more variants of each at limits.
   /// - Throws: ``Violation`` if a rule does not hold.
-  package func verdictOnVariants(of bytes: [UInt8]) throws(Violation) -> String {
+  package func verdictOnVariants(
+    of bytes: [UInt8], limits: [UInt64] = [], takenCount: Int = 1
+  ) throws(Violation) -> String {
     let notes = Notes()
-    for variant in variants(of: bytes, count: variantCount) {
-      notes.append(try judge(variant, into: notes) ? 1 : 0)
+    var all = variants(of: bytes, count: variantCount)
+    if try judge(bytes, into: notes) {
+      let count = max(variantCount, 256 * variantCount / max(takenCount, 1)) / 2
+      all += endVariants(of: bytes).prefix(variantCount)
+      for limits in [limits, usualLimits] {
+        all += edgeVariants(of: bytes, limits: limits, count: count, byteLimit: maximumByteCount)
+      }
     }
+    for variant in all { notes.append(try judge(variant, into: notes) ? 1 : 0) }
     return notes.digits
   }
 

@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 
 /// The readers of keys and of device descriptors.
 let keyTargets = [
-  FuzzTarget("jwk", ["HoldfastFormats/JWK.swift", "HoldfastFormats/PublicKeyJWK.swift"]) { bytes in
+  FuzzTarget("jwk", ["HoldfastFormats/JWK.swift", "HoldfastFormats/PublicKeyJWK.swift"], variantCount: 16) { bytes in
     if let key = attempt({ try PublicKeyJWK(json: bytes) }) {
       let text = key.json.compact()
       note(text)

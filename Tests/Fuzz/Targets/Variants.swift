@@ -5,12 +5,8 @@
 package func variants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
   let kinds = 8
   guard !bytes.isEmpty else { return count > 0 ? [[0], [0xff]] : [] }
-  let total = kinds * bytes.count
-  // Without a common divisor, a stride passes each kind at each place once.
-  var stride = max(total / max(count, 1), 1)
-  while greatestCommonDivisor(stride, total) != 1 { stride += 1 }
-  return (0..<min(count, total)).map { number in
-    let (place, kind) = (number * stride % total / kinds, number * stride % kinds)
+  return spread(count, over: kinds * bytes.count).map { index in
+    let (place, kind) = (index / kinds, index % kinds)
     var variant = bytes
     switch kind {
     case 0: variant[place] &+= 1
@@ -24,6 +20,22 @@ package func variants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
     }
     return variant
   }
+}
+
+/// Returns inputs that end or begin otherwise than one that is kept: without a byte, with another one, or with one more.
+package func endVariants(of bytes: [UInt8]) -> [[UInt8]] {
+  let others: [UInt8] = [0x00, 0x0a, 0x20, 0x2c, 0x30, 0x41, 0xff]
+  return [Array(bytes.dropLast()), Array(bytes.dropFirst())]
+    + others.flatMap { other in [bytes.dropLast() + [other], bytes + [other], [other] + bytes] }
+}
+
+/// Returns up to `count` different numbers below `total`, spread over all of them.
+package func spread(_ count: Int, over total: Int, from start: Int = 0) -> [Int] {
+  guard total > 0 else { return [] }
+  // Steps by the golden section leave no part out, and without a common divisor, they pass each number once.
+  var stride = max(total * 618 / 1000, 1)
+  while greatestCommonDivisor(stride, total) != 1 { stride += 1 }
+  return (0..<min(count, total)).map { (start + $0 * stride) % total }
 }
 
 private func greatestCommonDivisor(_ one: Int, _ other: Int) -> Int {
