@@ -75,6 +75,8 @@ final class PostgreSQLBackend: SQLBackend {
         let (outcome, isUsable) = body(connection)
         // Whatever its fault, the primary may be another server by now.
         if !isUsable { cluster.noteLoss() }
+        // Before another thread gets the place of this connection.
+        if case .failure(.uncertain) = outcome { cluster.noteGivenUp() }
         return (outcome, isUsable)
       }
       do throws(SQLFault) {
@@ -83,7 +85,6 @@ final class PostgreSQLBackend: SQLBackend {
         collisionCount += 1
         limits.pause(limits.choose(0...10 << min(collisionCount, 6)))
       } catch {
-        if error == .uncertain { cluster.noteGivenUp() }
         let isLoss = error == .unavailable || error == .uncertain
         // Such a server may have a successor.
         let isUnfit = error == .readOnly || error == .notSynchronous || error == .olderTimeline

@@ -36,6 +36,8 @@ final class PostgreSQLCluster: Sendable {
     var givenUpCount = 1
     /// Of these, the number after which no commit waited any more.
     var settledCount = 0
+    /// The moment from which a commit that was given up has waited for so long that a look finds it.
+    var visibility = Deadline(afterMilliseconds: 0)
   }
 
   init(settings: PostgreSQLSettings, limits: SQLLimits) {
@@ -55,7 +57,12 @@ final class PostgreSQLCluster: Sendable {
   }
 
   /// Remembers that a commit was given up. It may wait for a standby at the server, where it keeps its connection and its locks.
-  func noteGivenUp() { knowledge.withLock { $0.givenUpCount += 1 } }
+  func noteGivenUp() {
+    knowledge.withLock { knowledge in
+      knowledge.givenUpCount += 1
+      knowledge.visibility = Deadline(afterMilliseconds: limits.waitingMilliseconds)
+    }
+  }
 
   /// The number of commits that were given up; nil if none of them waits any more. As long as one does, nothing more must be written: the
   /// server would soon have no connection for reading.
@@ -63,8 +70,10 @@ final class PostgreSQLCluster: Sendable {
     knowledge.withLock { $0.givenUpCount == $0.settledCount ? nil : $0.givenUpCount }
   }
 
-  /// Remembers that none of so many commits that were given up waits any more.
-  func noteSettled(_ count: Int) { knowledge.withLock { $0.settledCount = max($0.settledCount, count) } }
+  /// Remembers that none of so many commits that were given up waits any more, if it would have been found.
+  func noteSettled(_ count: Int) {
+    knowledge.withLock { if $0.visibility.hasPassed { $0.settledCount = max($0.settledCount, count) } }
+  }
 
   /// Returns whether a connection that nobody uses can be used again: it is alive, its server is on the latest timeline that was seen,
   /// and it is known which is the primary. Now and then, the other hosts are asked before that.

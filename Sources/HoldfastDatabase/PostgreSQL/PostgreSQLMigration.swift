@@ -35,19 +35,20 @@ struct PostgreSQLMigration: Sendable {
       try transaction.run(script: "\(Self.marker); INSERT INTO holdfast_schema VALUES (\(applicationID), 0)")
     }
     let version = present ?? 0
-    guard version <= schema.count else { throw .newerVersion }
-    guard version >= 0 else { throw .corrupt }
     guard version < schema.count else { return }
     for script in schema[version...] { try transaction.run(script: Dialect.postgreSQLSchema(script.description)) }
     try transaction.run(script: "UPDATE holdfast_schema SET version = \(schema.count)")
   }
 
-  /// Returns the version of the schema, after it has checked that the database is of this application; nil if it is empty.
+  /// Returns the version of the schema, which is at most the present one, after it has checked that the database is of this application;
+  /// nil if it is empty.
   private func version(_ transaction: PostgreSQLTransaction) throws(SQLFault) -> Int? {
     if try transaction.run(script: Self.isMarked).last?.text(0) == "t" {
       guard let marker = try transaction.run(script: "SELECT application_id, version FROM holdfast_schema").last,
         marker.text(0) == String(applicationID), let version = marker.text(1).flatMap({ Int($0) })
       else { throw .foreign }
+      guard version <= schema.count else { throw .newerVersion }
+      guard version >= 0 else { throw .corrupt }
       return version
     }
     guard try transaction.run(script: Self.isEmpty).last?.text(0) == "t" else { throw .foreign }

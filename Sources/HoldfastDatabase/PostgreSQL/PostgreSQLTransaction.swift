@@ -117,7 +117,7 @@ final class PostgreSQLTransaction: SQLSession {
     var statements: [PostgreSQLStatement] = []
     for sql in begin { statements.append(try PostgreSQLStatement(sql)) }
     if looksForWaitingCommits {
-      statements.append(try PostgreSQLStatement(Self.waitingCommits, [.integer(Int64(limits.commitMilliseconds / 2))]))
+      statements.append(try PostgreSQLStatement(Self.waitingCommits, [.integer(Int64(limits.waitingMilliseconds))]))
     } else if isReplicated {
       statements.append(try PostgreSQLStatement("SELECT current_setting('synchronous_standby_names')"))
     }

@@ -146,22 +146,31 @@ struct PostgreSQLReplicationTests {
     #expect(try database.counter() == 0)
   }
 
+  /// Limits with which a commit that was given up has waited for long, also on busy processors.
+  private var longerLimits: SQLLimits {
+    var limits = SQLLimits.test
+    limits.commitMilliseconds = 5000
+    return limits
+  }
+
   @Test func `while commits that were given up wait, nothing more is written, and reading goes on`() throws {
-    let database = try servers.open(limits: .impatient)
-    try database.addCounter()
+    try servers.open().addCounter()
+    let url = servers.url + "&connect_timeout=60"
+    let limits = longerLimits
+    let database = try servers.open(url, limits: limits)
     standby.stop()
-    let refused = Synchronized<Set<String>>([])
+    let refused = Synchronized<[String]>([])
     let faults = try onThreads(12) { number throws(SQLFault) in
       do throws(SQLFault) { try database.addCounter("\(number)") } catch {
-        if error == .noStandby { refused.change { $0.insert("\(number)") } }
+        if error == .noStandby { refused.change { $0.append("\(number)") } }
         throw error
       }
     }
     let uncertainCount = faults.count { $0 == .uncertain }
-    #expect(faults.count == 12 && faults.count { $0 == .noStandby } == 12 - uncertainCount)
+    #expect(faults.count == 12 && refused.value.count == 12 - uncertainCount)
     // Each of them had one of the four connections.
     #expect(1...4 ~= uncertainCount)
-    let other = try servers.open(limits: .impatient)
+    let other = try servers.open(url, limits: limits)
     #expect(throws: SQLFault.noStandby) { try other.increment() }
     // Also where its first statement would wait for a row that such a commit has locked.
     let locked = try #require((0..<12).map(String.init).first { name in !refused.value.contains(name) })
@@ -173,9 +182,43 @@ struct PostgreSQLReplicationTests {
 
     try standby.start()
     try primary.wait(until: "SELECT count(*) = 0 \(Self.waiting)")
-    try database.increment()
-    try other.increment()
-    #expect(try database.counterCount() == Int64(1 + uncertainCount))
-    #expect(try other.counter() == 2)
+    let patient = try servers.open(url)
+    try patient.increment()
+    #expect(try patient.counterCount() == Int64(1 + uncertainCount))
+    #expect(try other.counter() == 1)
+  }
+
+  @Test func `a commit that has not waited for long keeps nobody from writing`() throws {
+    let database = try servers.open()
+    try database.addCounter()
+    try database.addCounter("b")
+    standby.stop()
+    let fault = try faultOfCommit(
+      of: database,
+      whenWaiting: {
+        // A process that starts looks for commits that wait.
+        let other = try servers.open()
+        let thread = try Thread { try? other.increment("b") }
+        try primary.wait(until: "SELECT count(*) = 2 \(Self.waiting)")
+        try standby.start()
+        thread.join()
+      })
+    #expect(fault == nil)
+    #expect(try database.counter() == 1)
+    #expect(try database.counter("b") == 1)
+  }
+
+  @Test func `tables are not created while commits wait, and whether there are any is seen without a lock`() throws {
+    standby.stop()
+    #expect(throws: SQLFault.uncertain) { try servers.open(limits: longerLimits) }
+    #expect(throws: SQLFault.noStandby) { try servers.open(limits: longerLimits) }
+    #expect(throws: SQLFault.missing) {
+      try SQLDatabase(
+        .postgreSQL(url: servers.url), applicationID: testApplicationID, schema: testSchema, creating: false,
+        limits: .test)
+    }
+    try standby.start()
+    try primary.wait(until: "SELECT count(*) = 0 \(Self.waiting)")
+    try servers.open().addCounter()
   }
 }
