@@ -48,7 +48,7 @@ struct CorpusTests {
   @Test func `variants of an input are of one length more or less, or a beginning of it, and all differ`() {
     let input = Array("abcdef".utf8)
     let all = variants(of: input, count: 1000)
-    #expect(all.count == 8 * input.count)
+    #expect(all.count == 9 * input.count)
     #expect(all.allSatisfy { $0.count <= input.count + 1 && $0 != input })
     #expect(all.filter { $0.count < input.count && input.starts(with: $0) }.count >= input.count)
     #expect(variants(of: input, count: 20) == variants(of: input, count: 20))
@@ -84,9 +84,19 @@ struct CorpusTests {
     ] as [(Range<Int>, [[UInt8]])] {
       for other in others { #expect(items.contains(input[..<range.lowerBound] + other + input[range.upperBound...])) }
     }
-    for bytes in [[], [0x5b, 0x00]] as [[UInt8]] {
-      #expect(edgeVariants(of: bytes, limits: usualLimits, count: 9, byteLimit: 64).isEmpty)
+    #expect(edgeVariants(of: [], limits: usualLimits, count: 9, byteLimit: 64).isEmpty)
+  }
+
+  @Test func `words have each character, values lie in arrays, and bytes of other formats have limits`() {
+    let characters = Set(characterVariants(of: Array("a.bcd e".utf8), count: 10_000))
+    for text in ["a.b/d e", "a.b d e", "a.bcd \0", "a.bzd e"] {
+      #expect(characters.contains(Array(text.utf8)), "\(text)")
     }
+    #expect(characterVariants(of: [0x01, 0x02], count: 9).isEmpty)
+    let nested = edgeVariants(of: Array(#"{"a":7}"#.utf8), limits: [7], count: 10_000, byteLimit: 64)
+    #expect(nested.contains(Array(#"{"a":[[[[[[[[7]]]]]]]]}"#.utf8)))
+    let bytes = edgeVariants(of: [0x01, 0xff, 0x1c], limits: [100], count: 10_000, byteLimit: 64)
+    #expect(Set(bytes).isSuperset(of: [[0x65, 0xff, 0x1c], [0x01, 0x63, 0x1c], [0x01, 0xff, 0x64]]))
   }
 
   @Test func `elements of long lists differ`() {

@@ -6,6 +6,8 @@ struct EdgePlace {
     case digits(Range<Int>)
     /// A word of a text.
     case word(Range<Int>)
+    /// A value in JSON, which can lie in further arrays.
+    case value(Range<Int>)
     /// An element of a list in a text, and the byte between it and others.
     case element(Range<Int>, separator: UInt8)
     /// An integer of CBOR.
@@ -14,6 +16,8 @@ struct EdgePlace {
     case string(head: Range<Int>, content: Range<Int>)
     /// An array or a map of CBOR that is not empty, and its elements or pairs.
     case items(head: Range<Int>, [Item])
+    /// A byte of what is neither text nor CBOR.
+    case byte(Int)
   }
 
   /// An element of an array or a pair of a map, and the first of its integers (the head) or strings (the content), which can count.
@@ -34,21 +38,23 @@ struct EdgePlace {
 
   var isNumber: Bool {
     switch kind {
-    case .digits, .integer: true
-    case .word, .element, .string, .items: false
+    case .digits, .integer, .byte: true
+    case .word, .value, .element, .string, .items: false
     }
   }
 }
 
-/// Finds the places in an input. UTF-8 without control characters is a text; anything else is a sequence of items of CBOR.
+/// Finds the places in an input: in a text, in a sequence of items of CBOR, or else in bytes that can have any meaning.
 func edgePlaces(in bytes: [UInt8]) -> [EdgePlace] {
-  let isPrinted = bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 || $0 == 0x0a || $0 == 0x0d }
-  if isPrinted, String(validating: bytes, as: UTF8.self) != nil {
-    return (words(in: bytes) + elements(in: bytes)).map { EdgePlace(kind: $0) }
-  }
+  if isText(bytes) { return (words(in: bytes) + elements(in: bytes)).map { EdgePlace(kind: $0) } }
   var items = Items(bytes: bytes)
-  _ = items.collect(bytes.indices, depth: 0)
-  return items.places
+  return items.collect(bytes.indices, depth: 0) ? items.places : bytes.indices.map { EdgePlace(kind: .byte($0)) }
+}
+
+/// Whether the bytes are UTF-8 without control characters.
+func isText(_ bytes: [UInt8]) -> Bool {
+  bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 || $0 == 0x0a || $0 == 0x0d }
+    && String(validating: bytes, as: UTF8.self) != nil
 }
 
 // MARK: Text
@@ -61,7 +67,8 @@ private func words(in bytes: [UInt8]) -> [EdgePlace.Kind] {
     return parts.count > 1 ? parts : []
   }
   let numbers = words.filter { $0.count <= 24 }.flatMap { word in runs(in: bytes, word) { 0x30...0x39 ~= $0 } }
-  return numbers.map { .digits($0) } + (words + parts).map { .word($0) }
+  let values = bytes.first.map { "[{".utf8.contains($0) } == true ? numbers : []
+  return numbers.map { .digits($0) } + (words + parts).map { .word($0) } + values.map { .value($0) }
 }
 
 /// The longest ranges all of whose bytes belong together.

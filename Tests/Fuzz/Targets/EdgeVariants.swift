@@ -27,6 +27,20 @@ package func edgeVariants(of bytes: [UInt8], limits: [UInt64], count: Int, byteL
 package let usualLimits: [UInt64] =
   [0, 10, 12, 24, 31, 60, 100, 253, 366, 1000] + (1...16).map { 1 << $0 } + [1 << 31, 1 << 32, 1 << 53, 1 << 63, .max]
 
+/// Returns texts of which one word has another character in its middle, the same ones each time; none of what is no text.
+package func characterVariants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
+  guard isText(bytes) else { return [] }
+  let places = edgePlaces(in: bytes).compactMap { place in
+    if case .word(let range) = place.kind { (range.lowerBound + range.upperBound) / 2 } else { nil }
+  }
+  let characters = Array(0..<0x80 as Range<UInt8>) + [0x80, 0xff]
+  return spread(count, over: places.count * characters.count).map { index in
+    var variant = bytes
+    variant[places[index / characters.count]] = characters[index % characters.count]
+    return variant
+  }
+}
+
 extension EdgePlace {
   /// Returns the input with another number, length or count in this place; nil if it is too long.
   fileprivate func replaced(in bytes: [UInt8], by edge: UInt64, byteLimit: Int) -> [UInt8]? {
@@ -51,6 +65,9 @@ extension EdgePlace {
       let padding = isPadded ? max(range.count - digits.count, 0) : 0
       return (range, [UInt8](repeating: 0x30, count: padding) + digits)
     case .word(let range): return (range, bytes[range].repeated(to: Int(edge)))
+    case .value(let range):
+      let brackets = "[]".utf8.map { [UInt8](repeating: $0, count: Int(edge)) }
+      return (range, brackets[0] + bytes[range] + brackets[1])
     case .element(let range, let separator):
       guard Int(edge) * (range.count + 1) <= byteLimit else { return nil }
       guard edge > 0 else { return (range.with(separator, in: bytes), []) }
@@ -68,6 +85,7 @@ extension EdgePlace {
         last.copy(of: bytes, counted: number - items.count + 1)
       }
       return (head.lowerBound..<last.range.upperBound, itemHead(like: bytes[head.lowerBound], edge) + kept + copies)
+    case .byte(let index): return edge < 0x100 ? (index..<index + 1, [UInt8(edge)]) : nil
     }
   }
 }

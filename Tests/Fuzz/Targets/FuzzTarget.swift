@@ -55,6 +55,7 @@ package struct FuzzTarget: Sendable {
     if try judge(bytes, into: notes) {
       let count = max(variantCount, 256 * variantCount / max(takenCount, 1)) / 2
       all += endVariants(of: bytes).prefix(variantCount)
+      all += characterVariants(of: bytes, count: count)
       for limits in [limits, usualLimits] {
         all += edgeVariants(of: bytes, limits: limits, count: count, byteLimit: maximumByteCount)
       }

@@ -1,9 +1,9 @@
 /// Returns inputs that differ little from one that is kept, the same ones each time.
 ///
 /// A corpus holds few inputs, each because it reaches something, and hardly those at both sides of a limit. At places all over the
-/// input, a variant changes a byte, drops one, writes one twice, exchanges two, or ends there.
+/// input, a variant changes a byte, drops one, writes one twice, exchanges two, has another one before it, or ends there.
 package func variants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
-  let kinds = 8
+  let kinds = 9
   guard !bytes.isEmpty else { return count > 0 ? [[0], [0xff]] : [] }
   return spread(count, over: kinds * bytes.count).map { index in
     let (place, kind) = (index / kinds, index % kinds)
@@ -16,6 +16,7 @@ package func variants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
     case 4: variant.remove(at: place)
     case 5: variant.insert(variant[place], at: place)
     case 6: variant.swapAt(place, (place + 1) % variant.count)
+    case 7: variant.insert([0x00, 0x09, 0x0b, 0x0d, 0x20, 0x2c, 0x30, 0x80][place % 8], at: place)
     default: variant.removeLast(variant.count - place)
     }
     return variant
@@ -24,7 +25,7 @@ package func variants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
 
 /// Returns inputs that end or begin otherwise than one that is kept: without a byte, with another one, or with one more.
 package func endVariants(of bytes: [UInt8]) -> [[UInt8]] {
-  let others: [UInt8] = [0x00, 0x0a, 0x20, 0x2c, 0x30, 0x41, 0xff]
+  let others = [0x00, 0xff] + Array("\n ,-./:;=0A".utf8)
   return [Array(bytes.dropLast()), Array(bytes.dropFirst())]
     + others.flatMap { other in [bytes.dropLast() + [other], bytes + [other], [other] + bytes] }
 }
