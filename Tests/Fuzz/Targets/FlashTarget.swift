@@ -3,8 +3,8 @@ import HoldfastFirmware
 import HoldfastOpenSSL
 import TestSupport
 
-/// A used device's flash, which is changed before the device starts. As long as nobody makes the checksums anew, or puts the older slot
-/// in force again, the device denies or knows what it knew; whoever does, may not crash it, nor have a stranger's token accepted.
+/// A used device's flash, which is changed before the device starts. As long as nobody makes the checksums anew, erases one, or puts the
+/// older slot in force again, the device denies or knows what it knew; whoever does, may not crash it, nor have a stranger's token accepted.
 let flashTarget = FuzzTarget(
   "flash",
   [
@@ -54,6 +54,8 @@ private final class UsedDevice {
   /// The offset of the slot in force.
   private let slot: Int
   private let spent: TestProver
+  /// The offsets of the checksums of the transactions in that slot.
+  private let checksums: [Int]
   private let slots = [FlashLayout.slots.first, FlashLayout.slots.second]
 
   private init(_ firmware: TestFirmware, spent: TestProver) throws {
@@ -61,6 +63,7 @@ private final class UsedDevice {
     image = firmware.flash.image
     let store = try FlashStore.open(firmware.flash.powered(), using: OpenSSLCryptography())
     (known, slot) = (store.state, store.journal.slot)
+    checksums = Self.transactions(of: firmware.flash.powered(), in: slot).map { $0.upperBound - 4 }
   }
 
   convenience init() throws {
@@ -113,7 +116,7 @@ private final class UsedDevice {
 
   /// Changes one byte of a transaction of the slot in force. The place is the number of the transaction and the offset into it.
   private func changeItem(_ kind: UInt8, _ place: Int, _ value: UInt8) {
-    var transactions = transactions(in: slot)[...].dropFirst(place >> 8)
+    var transactions = Self.transactions(of: flash.powered(), in: slot)[...].dropFirst(place >> 8)
     guard let transaction = transactions.popFirst() else { return }
     let offset = transaction.lowerBound + 4 + place & 0xff
     guard offset < transaction.upperBound - 4 else { return }
@@ -121,8 +124,7 @@ private final class UsedDevice {
   }
 
   /// The ranges of the transactions of a slot, with their heads and checksums, as far as their lengths lead.
-  private func transactions(in slot: Int) -> [Range<Int>] {
-    let flash = flash.powered()
+  private static func transactions(of flash: borrowing SimulatedFlash, in slot: Int) -> [Range<Int>] {
     var ranges: [Range<Int>] = []
     var position = slot + SlotHead.byteCount
     let end = slot + FlashLayout.slotByteCount
@@ -137,7 +139,7 @@ private final class UsedDevice {
   func reseal() throws {
     for slot in slots {
       let sequence = flash.powered().word(at: slot + 4)
-      for transaction in transactions(in: slot) {
+      for transaction in Self.transactions(of: flash.powered(), in: slot) {
         let end = transaction.upperBound - 4
         // A transaction that was cut off remains so.
         guard flash.powered().word(at: end) != .max else { continue }
@@ -168,10 +170,16 @@ private final class UsedDevice {
     return flash.word(at: older + SlotHead.supersededOffset) == .max && words != [0, .max]
   }
 
+  /// Whether the checksum of a transaction is as in erased flash. After a power cut before its last word, a transaction never happened.
+  private var isChecksumErased: Bool {
+    let flash = flash.powered()
+    return checksums.contains { flash.word(at: $0) == .max }
+  }
+
   func start(isResealed: Bool) throws {
     var cryptography = OpenSSLCryptography()
     let isProvisioned = (try? Provision(reading: flash.powered(), using: &cryptography)) != nil
-    let isForged = isResealed || isOlderSlotInForce
+    let isForged = isResealed || isOlderSlotInForce || isChecksumErased
     // Only behind a provision that was checked.
     if isProvisioned, !isForged, let store = try? FlashStore.open(flash.powered(), using: OpenSSLCryptography()) {
       try require(

@@ -1,3 +1,5 @@
+import HoldfastFormats
+
 /// A reader of bytes from outside, as a function for the fuzzer.
 ///
 /// The function reads the bytes with the product's own reader, and checks rules that must hold for every input. An error of the
@@ -60,7 +62,11 @@ package struct FuzzTarget: Sendable {
         all += edgeVariants(of: bytes, limits: limits, count: count, byteLimit: maximumByteCount)
       }
     }
-    for variant in all { notes.append(try judge(variant, into: notes) ? 1 : 0) }
+    for variant in all {
+      do throws(Violation) { notes.append(try judge(variant, into: notes) ? 1 : 0) } catch {
+        throw Violation(description: "\(error.description), of the variant \(hexadecimal(variant.span))")
+      }
+    }
     return notes.digits
   }
 
