@@ -11,6 +11,7 @@ import time
 
 import examples
 import pytest
+from holdfast_peer import transport
 from holdfast_peer.command_line import CommandLine
 from holdfast_peer.primitives import sha256
 
@@ -92,6 +93,7 @@ def test_a_device_accepts_a_prover_that_the_example_enrolled(backend):
     socket = f"unix:{backend.folder}/lock.sock"
     served = backend.line.start("device", "serve", "--dir", backend.lock, "--listen", socket)
     try:
+        transport.connect_when_ready(f"{backend.folder}/lock.sock").close()
         said = json.loads(
             backend.line.succeed("prove", "--state", state, "--connect", socket, "--command", "unlock", "--json")
         )
