@@ -1,5 +1,3 @@
-import HoldfastLinux
-import Synchronization
 import TestSupport
 import Testing
 
@@ -20,32 +18,6 @@ import HoldfastStorage
   }
 
   private func rowCount() throws -> Int64? { try database.oneInteger("SELECT count(*) FROM blobs") }
-
-  /// Whether a thread goes on.
-  private final class Switch: Sendable {
-    let isOn = Mutex(true)
-  }
-
-  @Test func `a connection gets its turn although another one writes all the time`() throws {
-    let other = try openTestDatabase(in: folder, busyTimeoutMilliseconds: 5000)
-    let path = folder.file("db")
-    let goesOn = Switch()
-    let thread = try Thread {
-      let writer = try? Database(
-        path: path, applicationID: testApplicationID, schema: testSchema, busyTimeoutMilliseconds: 60_000)
-      while goesOn.isOn.withLock({ $0 }) {
-        try? writer?.transaction { () throws(DatabaseError) in
-          for _ in 0..<500 { try writer?.run("INSERT INTO blobs VALUES (NULL, randomblob(100))") }
-        }
-      }
-    }
-    while try other.oneInteger("SELECT count(*) FROM blobs") == 0 {}
-    let waits = Result { for _ in 0..<5 { try other.run("INSERT INTO blobs VALUES (NULL, NULL)") } }
-    goesOn.isOn.withLock { $0 = false }
-    thread.join()
-    #expect(throws: Never.self) { try waits.get() }
-    #expect(try other.oneInteger("SELECT count(*) FROM blobs WHERE bytes IS NULL") == 5)
-  }
 
   @Test func `a committed transaction is there for another connection`() throws {
     let result = try database.transaction { () throws(DatabaseError) in
