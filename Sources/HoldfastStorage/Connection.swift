@@ -4,8 +4,6 @@ import Glibc
 /// An open SQLite handle. Only this type opens, closes and prepares.
 @safe final class Connection {
   private let handle: OpaquePointer
-  /// The pause before a lock that another connection holds is tried again.
-  private static let busyPauseMilliseconds = 2
 
   /// Opens an existing file for reading and writing.
   init(path: String, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
@@ -17,15 +15,7 @@ import Glibc
     guard code == SQLITE_OK else { throw error(code) }
     // SQLite falls back to read-only access if the file cannot be written, and reports that only at the first write.
     guard unsafe sqlite3_db_readonly(handle, "main") == 0 else { throw .readOnly }
-    // SQLite's own handler waits for up to 100 ms before it tries again, and hardly meets the moments between the transactions of another
-    // process that writes all the time.
-    unsafe sqlite3_busy_handler(
-      handle,
-      { (limit, count) in
-        guard Int(count) * Connection.busyPauseMilliseconds < Int(bitPattern: limit) else { return 0 }
-        usleep(UInt32(Connection.busyPauseMilliseconds) * 1000)
-        return 1
-      }, UnsafeMutableRawPointer(bitPattern: Int(busyTimeoutMilliseconds)))
+    unsafe sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
     let switches: [(option: Int32, value: Int32)] = [
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_DQS_DML, 0),
       (SQLITE_DBCONFIG_DQS_DDL, 0), (SQLITE_DBCONFIG_ENABLE_FKEY, 1),
