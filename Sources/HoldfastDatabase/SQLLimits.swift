@@ -6,7 +6,7 @@ package struct SQLLimits: Sendable {
   package var connectionMilliseconds = 5000
   /// The longest wait for the answer to a commit, which on PostgreSQL includes the wait for the standby.
   package var commitMilliseconds = 10_000
-  /// The time after which a commit has waited for so long that nothing more is written: half of that.
+  /// The time after which a commit that waits for the standby keeps others from writing: half of the longest wait.
   var waitingMilliseconds: Int { commitMilliseconds / 2 }
   /// The time within which the server must answer after its own `statement_timeout` has passed.
   package var answerMilliseconds = 5000

@@ -132,7 +132,7 @@ def run(arguments):
         return 1
     share = int(end - time.monotonic()) * jobs // len(chosen)
     if share < 1:
-        print("the same as before becomes of all inputs that are kept; no time is left for others")
+        print("nothing has changed at the inputs that are kept; the time is over, so nothing was fuzzed")
         return 0
     print(f"{len(chosen)} targets, {jobs} at once, {share} s each", flush=True)
     whole = Run(program, chosen, share, jobs)

@@ -32,9 +32,9 @@ final class PostgreSQLCluster: Sendable {
     var lossCount = 0
     /// The moment from which the other hosts are asked again: a primary that has a successor may go on answering.
     var survey = Deadline(afterMilliseconds: 0)
-    /// The number of commits that were given up, also by processes before this one.
+    /// The number of commits that were given up, and one more: a process before this one may have done so.
     var givenUpCount = 1
-    /// Of these, the number after which no commit waited any more.
+    /// The same number when a look found that no commit waited any more.
     var settledCount = 0
     /// The moment from which a commit that was given up has waited for so long that a look finds it.
     var visibility = Deadline(afterMilliseconds: 0)
@@ -64,13 +64,15 @@ final class PostgreSQLCluster: Sendable {
     }
   }
 
-  /// The number of commits that were given up; nil if none of them waits any more. As long as one does, nothing more must be written: the
-  /// server would soon have no connection for reading.
+  /// A number that rises with each commit that was given up; nil if it is known that none of them waits any more. As long as one does,
+  /// nothing more must be written: the server would soon have no connection for reading.
   var givenUpCount: Int? {
     knowledge.withLock { $0.givenUpCount == $0.settledCount ? nil : $0.givenUpCount }
   }
 
-  /// Remembers that none of so many commits that were given up waits any more, if it would have been found.
+  /// Remembers that a look found no commit that waits, unless one was given up so recently that the look could miss it.
+  ///
+  /// - Parameter count: ``givenUpCount`` before the look.
   func noteSettled(_ count: Int) {
     knowledge.withLock { if $0.visibility.hasPassed { $0.settledCount = max($0.settledCount, count) } }
   }
