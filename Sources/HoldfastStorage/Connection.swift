@@ -4,18 +4,23 @@ import Glibc
 /// An open SQLite handle. Only this type opens, closes and prepares.
 @safe final class Connection {
   private let handle: OpaquePointer
+  let wait: LockWait
 
   /// Opens an existing file for reading and writing.
-  init(path: String, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
+  init(path: String, wait: LockWait) throws(DatabaseError) {
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
     let code = unsafe path.withCString { unsafe sqlite3_open_v2($0, &opened, flags, nil) }
     guard let handle = unsafe opened else { throw .other(code: SQLITE_NOMEM) }
     unsafe self.handle = handle
+    self.wait = wait
     guard code == SQLITE_OK else { throw error(code) }
     // SQLite falls back to read-only access if the file cannot be written, and reports that only at the first write.
     guard unsafe sqlite3_db_readonly(handle, "main") == 0 else { throw .readOnly }
-    unsafe sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
+    // The limit is the pointer, so that nothing has to outlive the handle.
+    unsafe sqlite3_busy_handler(
+      handle, { (limit, looks) in LockWait(milliseconds: Int32(Int(bitPattern: limit))).pause(after: looks) ? 1 : 0 },
+      UnsafeMutableRawPointer(bitPattern: Int(wait.milliseconds)))
     let switches: [(option: Int32, value: Int32)] = [
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_DQS_DML, 0),
       (SQLITE_DBCONFIG_DQS_DDL, 0), (SQLITE_DBCONFIG_ENABLE_FKEY, 1),

@@ -51,7 +51,8 @@ package final class Database {
     check: Check = .whole, busyTimeoutMilliseconds: Int32 = 1000, rewriting: @escaping (String) -> String = { $0 }
   ) throws(DatabaseError) {
     guard applicationID != 0 else { throw .misuse }
-    let opening = try DatabaseOpening(path: path, creation: creation, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+    let wait = LockWait(milliseconds: busyTimeoutMilliseconds)
+    let opening = try DatabaseOpening(path: path, creation: creation, wait: wait)
     isNew = try opening.prepare(
       applicationID: applicationID, schema: schema.map { rewriting($0.description) }, creation: creation, check: check)
     self.rewriting = rewriting
@@ -63,7 +64,7 @@ package final class Database {
   /// - Parameter schema: SQL scripts, which run in their order.
   /// - Throws: `other` if SQLite fails.
   package init(inMemory schema: [StaticString]) throws(DatabaseError) {
-    let connection = try Connection(path: ":memory:", busyTimeoutMilliseconds: 0)
+    let connection = try Connection(path: ":memory:", wait: LockWait(milliseconds: 0))
     for script in schema { try connection.execute(script.description) }
     (isNew, rewriting) = (true, { $0 })
     self.connection = connection
@@ -78,6 +79,9 @@ package final class Database {
 
   /// The row id of the last row that this connection inserted; 0 if the database is closed.
   package var lastInsertedRowID: Int64 { connection?.lastInsertedRowID ?? 0 }
+
+  /// How long a call waits for the lock of another connection; 0 if the database is closed.
+  package var busyTimeoutMilliseconds: Int32 { connection?.wait.milliseconds ?? 0 }
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed; 0 if the database is closed.
   package var changedRowCount: Int { connection?.changedRowCount ?? 0 }

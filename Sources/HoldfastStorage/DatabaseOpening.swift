@@ -6,14 +6,12 @@ import HoldfastLinux
 package struct DatabaseOpening {
   let connection: Connection
   private let path: String
-  private let busyTimeoutMilliseconds: Int32
 
-  init(path: String, creation: Database.Creation, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
+  init(path: String, creation: Database.Creation, wait: LockWait) throws(DatabaseError) {
     guard !path.utf8.contains(0) else { throw .cannotOpen }
     self.path = Self.literalPath(path)
-    self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
     try Self.requirePrivateFile(at: self.path, creation: creation)
-    connection = try Connection(path: self.path, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+    connection = try Connection(path: self.path, wait: wait)
   }
 
   /// Returns a path that SQLite does not interpret specially, as it does ":memory:" and "file:".
@@ -27,9 +25,9 @@ package struct DatabaseOpening {
   ) throws(DatabaseError) -> Bool {
     // The three reads are one transaction: between separate reads, another connection could create the database.
     try connection.execute("BEGIN")
-    let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
+    let version = try checkedVersion(applicationID: applicationID, newest: schema.count)
     try connection.execute("COMMIT")
-    if isEmpty && creation == .never { throw .corrupt }
+    if version == nil && creation == .never { throw .corrupt }
     try look(check)
     try switchToLog()
     try connection.execute(
@@ -39,7 +37,8 @@ package struct DatabaseOpening {
       PRAGMA cell_size_check = ON;
       PRAGMA temp_store = MEMORY;
       """)
-    let isNew = try migrate(applicationID: applicationID, schema: schema)
+    // What is up to date is opened without waiting for those who write.
+    let isNew = version == schema.count ? false : try migrate(applicationID: applicationID, schema: schema)
     try settleLog()
     try synchronizeNames()
     return isNew
@@ -68,15 +67,14 @@ package struct DatabaseOpening {
 
   /// Switches to the write-ahead log. SQLite itself does not wait for other connections that read a new file meanwhile.
   private func switchToLog() throws(DatabaseError) {
-    var millisecondsLeft = busyTimeoutMilliseconds
+    var looks: Int32 = 0
     while true {
       do throws(DatabaseError) {
         guard try text("PRAGMA journal_mode = WAL") == "wal" else { throw .cannotOpen }
         return
       } catch {
-        guard error == .busy, millisecondsLeft > 0 else { throw error }
-        millisecondsLeft -= 1
-        usleep(1000)
+        guard error == .busy, connection.wait.pause(after: looks) else { throw error }
+        looks += 1
       }
     }
   }
@@ -107,31 +105,30 @@ package struct DatabaseOpening {
     } catch { throw DatabaseError(code: SQLITE_IOERR, systemErrorNumber: error.number) }
   }
 
-  /// Rejects the file of another application or of a newer version; returns whether the database is empty.
-  private func checkIdentity(applicationID: Int32, newestVersion: Int) throws(DatabaseError) -> Bool {
+  /// Rejects the file of another application or of a newer version; returns the schema's version, or nil if the database is empty.
+  private func checkedVersion(applicationID: Int32, newest: Int) throws(DatabaseError) -> Int? {
     let found = try integer("PRAGMA application_id")
     let version = try integer("PRAGMA user_version")
     if found == 0 && version == 0 {
       guard try integer("SELECT count(*) FROM sqlite_schema") == 0 else { throw .foreign }
-      return true
+      return nil
     }
     guard found == Int64(applicationID) else { throw .foreign }
-    guard version <= Int64(newestVersion) else { throw .newerVersion(found: Int32(truncatingIfNeeded: version)) }
-    return false
+    guard version >= 0 else { throw .corrupt }
+    guard version <= Int64(newest) else { throw .newerVersion(found: Int32(truncatingIfNeeded: version)) }
+    return Int(version)
   }
 
   /// Runs the missing scripts in one transaction, and checks the identity again under the lock. An error ends the connection, and
   /// the transaction with it.
   private func migrate(applicationID: Int32, schema: [String]) throws(DatabaseError) -> Bool {
     try connection.execute("BEGIN IMMEDIATE")
-    let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
-    let version = Int(try integer("PRAGMA user_version"))
-    guard version >= 0 else { throw .corrupt }
-    for script in schema[version...] { try connection.execute(script) }
-    if isEmpty { try connection.execute("PRAGMA application_id = \(applicationID)") }
-    if version < schema.count { try connection.execute("PRAGMA user_version = \(schema.count)") }
+    let version = try checkedVersion(applicationID: applicationID, newest: schema.count)
+    for script in schema[(version ?? 0)...] { try connection.execute(script) }
+    if version == nil { try connection.execute("PRAGMA application_id = \(applicationID)") }
+    if version != schema.count { try connection.execute("PRAGMA user_version = \(schema.count)") }
     try connection.execute("COMMIT")
-    return isEmpty
+    return version == nil
   }
 
   private func integer(_ sql: String) throws(DatabaseError) -> Int64 {

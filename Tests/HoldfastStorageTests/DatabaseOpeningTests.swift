@@ -220,4 +220,13 @@ import HoldfastStorage
     }
     try open().close()
   }
+
+  @Test func `what is up to date is opened while another connection writes`() throws {
+    let first = try open()
+    try first.transaction { () throws(DatabaseError) in
+      try first.run("INSERT INTO counters VALUES ('a', 7)")
+      #expect(throws: Never.self) { try open(creation: .never).close() }
+    }
+    #expect(try open().oneUnsigned("SELECT count FROM counters") == 7)
+  }
 }

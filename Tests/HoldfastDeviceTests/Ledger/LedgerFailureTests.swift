@@ -49,10 +49,7 @@ import HoldfastDevice
 
   @Test func `a ledger waits for another process for as long as is said, and says then that it is busy`() throws {
     let device = try TestDevice()
-    let milliseconds = try device.ledger.read { (tables) throws(DatabaseError) in
-      try tables.database.oneUnsigned("PRAGMA busy_timeout")
-    }
-    #expect(milliseconds == 5000)
+    try device.ledger.read { tables in #expect(tables.database.busyTimeoutMilliseconds == 5000) }
     #expect(LedgerFault(DatabaseError.busy) == .busy)
     #expect(LedgerFault(DatabaseError.full) == .failed)
   }
