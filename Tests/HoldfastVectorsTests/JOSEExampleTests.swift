@@ -76,8 +76,9 @@ import Testing
         #"{"input":{"payload":"x","key":{"kty":"OKP","crv":"Ed25519","x":"AA"}},"output":{"compact":"a.b.c"}}"#)
         == "a key of type OKP")
     #expect(
-      try outcome(#"{"input":{"plaintext":"x","pwd":"y"},"output":{"compact":"a.b.c.d.e"}}"#) == "a key of another form"
-    )
+      try outcome(#"{"input":{"plaintext":"x","pwd":"y"},"output":{"compact":"a.b.c.d.e"}}"#) == "a password")
+    #expect(try outcome(#"{"kty":"OKP","crv":"Ed25519","x":"AA"}"#) == "a key of type OKP")
+    #expect(try outcome(#"{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA"}"#) == "curve secp256k1")
   }
 
   private let signature = #""signature":"rM5tVTA9Kf_PuFX5hZmA4Q7GDqL1195Q20RCPcwZOW4""#

@@ -81,6 +81,24 @@ import Testing
       try outcomes("AES-GCM", "AeadTest", group: gcm, test: short) == ["refused: tag of 12 bytes", "passed", "passed"])
   }
 
+  @Test func `AeadTest opens and seals the composites of AES-CBC and HMAC`() throws {
+    // Computed by Python, as RFC 7518 §5.2.2 says.
+    let key = (0..<32).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    func test(tag: String, message: String = "686f6c6466617374") -> String {
+      #""key":"\#(key)","iv":"1af38c2dc2b96ffdd86694092341bc04","aad":"616164","msg":"\#(message)","#
+        + #""ct":"fb6ced2de4d89216f1ff803b3f59d46c","tag":"\#(tag)","#
+    }
+    let group = #""ivSize":128,"keySize":256,"tagSize":128,"#
+    let tag = "35d8cf6bf76e581afcb347d443c18fdd"
+    func outcomes(_ test: String) throws -> [String] {
+      try self.outcomes("A128CBC-HS256", "AeadTest", group: group, test: test)
+    }
+    #expect(try outcomes(test(tag: tag)) == ["passed", "accepted", "passed"])
+    #expect(try outcomes(test(tag: tag.dropLast() + "e")) == ["refused: it does not open", "passed", "passed"])
+    #expect(try outcomes(test(tag: String(tag.dropLast(2)))).first == "refused: it does not open")
+    #expect(try outcomes(test(tag: tag, message: "00")).first == "accepted, but msg differs")
+  }
+
   @Test func `AeadTest skips other IVs, tags, keys and algorithms`() throws {
     let iv = gcmTest(iv: "0000000000000000")
     #expect(try outcomes("AES-GCM", "AeadTest", group: gcm, test: iv).first == "IV of 8 bytes")

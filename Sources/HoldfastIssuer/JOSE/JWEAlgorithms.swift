@@ -46,7 +46,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
   }
 
   /// Encrypts `message`. The lengths are those above.
-  func seal(
+  package func seal(
     _ message: Span<UInt8>, key: Span<UInt8>, vector: Span<UInt8>, authenticating data: Span<UInt8>
   ) throws(CryptographyFailure) -> (ciphertext: [UInt8], tag: [UInt8]) {
     guard key.count == keyByteCount, vector.count == vectorByteCount else { throw CryptographyFailure() }
@@ -70,7 +70,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
   /// Decrypts `ciphertext`. With CBC, a wrong tag is detected before anything is decrypted.
   ///
   /// Source: RFC 7518 §5.2.2.2 and §5.3. Timing: tags are compared in constant time.
-  func open(
+  package func open(
     _ ciphertext: Span<UInt8>, tag: Span<UInt8>, key: Span<UInt8>, vector: Span<UInt8>, authenticating data: Span<UInt8>
   ) throws(CryptographyFailure) -> SecretBytes {
     guard key.count == keyByteCount, vector.count == vectorByteCount, tag.count == tagByteCount else {

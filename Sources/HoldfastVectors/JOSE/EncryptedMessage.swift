@@ -27,6 +27,13 @@ struct EncryptedMessage {
   /// and those with passwords. Source: RFC 8017 §7.2, RFC 8725 §3.2.
   var isLeftOut: Bool { algorithm == "RSA1_5" || algorithm.hasPrefix("PBES2-") }
 
+  /// The algorithm or the type of key that Holdfast does not have; nil for none.
+  var missing: String? {
+    if algorithm.hasPrefix("HPKE-") { return "alg \(algorithm)" }
+    if ["C20P", "XC20P"].contains(encryption) { return "enc \(encryption)" }
+    return message.header["epk"].flatMap(JOSEKeys.missing)
+  }
+
   /// Whether the message is for a key: whether both have the same `kid`, or, if one has none, there is no other recipient.
   func isFor(_ key: JSONValue, isOnly: Bool) -> Bool { message.isFor(key, isOnly: isOnly) }
 

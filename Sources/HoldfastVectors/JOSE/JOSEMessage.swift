@@ -81,6 +81,12 @@ struct JOSEKeys {
     case signature, encryption
   }
 
+  /// Returns the type or the curve of a JSON Web Key, if Holdfast does not have it. Source: RFC 8037 §2, RFC 8812 §3.1.
+  static func missing(_ key: JSONValue) -> String? {
+    if key["kty"]?.text == "OKP" { return "a key of type OKP" }
+    return key["crv"]?.text == "secp256k1" ? "curve secp256k1" : nil
+  }
+
   init(_ value: JSONValue) {
     keys = value["keys"]?.elements ?? [value]
   }

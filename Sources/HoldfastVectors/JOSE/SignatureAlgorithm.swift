@@ -27,6 +27,9 @@ enum SignatureAlgorithm {
     }
   }
 
+  /// The registered algorithms that Holdfast does not have. Source: RFC 8037 §3.1, RFC 8812 §3.2, RFC 9864 §2.
+  static let missing = ["EdDSA", "Ed25519", "Ed448", "ES256K"]
+
   /// The `kty` of its keys. Source: RFC 7518 §6.1.
   var keyType: String {
     switch self {

@@ -1,9 +1,11 @@
 import HoldfastCore
+import HoldfastIssuer
 import HoldfastOpenSSL
 
-/// Wycheproof's `AeadTest` for AES-GCM with a 12-byte IV and a 16-byte tag. Each message is opened and sealed again.
+/// Wycheproof's `AeadTest` for AES-GCM with a 12-byte IV and a 16-byte tag, and for the composites of AES-CBC and HMAC. Each message is
+/// opened and sealed again.
 ///
-/// Source: C2SP/wycheproof, `schemas/aead_test_schema_v1.json`.
+/// Source: C2SP/wycheproof, `schemas/aead_test_schema_v1.json`; RFC 7518 §5.2.
 struct AeadTest: ReplayableGroup {
   private let algorithm: String
   private let tagBitCount: UInt64
@@ -20,6 +22,9 @@ struct AeadTest: ReplayableGroup {
     let message = try test.bytes("msg")
     let ciphertext = try test.bytes("ct")
     let tag = try test.bytes("tag")
+    if algorithm.contains("CBC"), let composite = JWEContentEncryption(rawValue: algorithm) {
+      return replay(composite, key: key, vector: nonce, data, message, ciphertext, tag)
+    }
     guard algorithm == "AES-GCM" else { return .skipped("algorithm \(algorithm)") }
     guard nonce.count == 12 else { return .skipped("IV of \(nonce.count) bytes") }
     guard tagBitCount == 128 else { return .skipped("tag of \(tagBitCount) bits") }
@@ -40,6 +45,20 @@ struct AeadTest: ReplayableGroup {
     } catch { return .refused("it cannot be sealed") }
     guard sealed == ciphertext else { return .differs("ct") }
     return sealedTag == tag ? .accepted : .differs("tag")
+  }
+
+  private func replay(
+    _ composite: JWEContentEncryption, key: [UInt8], vector: [UInt8], _ data: [UInt8], _ message: [UInt8],
+    _ ciphertext: [UInt8], _ tag: [UInt8]
+  ) -> Outcome {
+    do throws(CryptographyFailure) {
+      let opened = try composite.open(
+        ciphertext.span, tag: tag.span, key: key.span, vector: vector.span, authenticating: data.span)
+      guard [UInt8](opened.bytes) == message else { return .differs("msg") }
+      let sealed = try composite.seal(message.span, key: key.span, vector: vector.span, authenticating: data.span)
+      guard sealed.ciphertext == ciphertext else { return .differs("ct") }
+      return sealed.tag == tag ? .accepted : .differs("tag")
+    } catch { return .refused("it does not open") }
   }
 }
 

@@ -76,6 +76,16 @@ import HoldfastCore
     for message in bad { #expect(!isReply(message)) }
   }
 
+  @Test func `a message has at most 4096 bytes`() throws {
+    let grant = { item(3, 22, point, [UInt8](repeating: 1, count: $0)) }
+    let foreign = { item(2, 99, [UInt8](repeating: 1, count: $0)) }
+    #expect(grant(4096 - 72).count == 4096 && foreign(4096 - 6).count == 4096)
+    #expect(isReply(grant(4096 - 72)))
+    #expect(try ActivationMessage(foreign(4096 - 6).span) == nil)
+    #expect(fault { _ = try ActivationReply(grant(4097 - 72).span) } == .tooLong)
+    #expect(fault { _ = try ActivationMessage(foreign(4097 - 6).span) } == .tooLong)
+  }
+
   @Test func `a grant is read as it is written`() throws {
     for (otp, seal) in [
       (totpMethod, timeSealMethod), (hotpMethod, nil), (nil, challengeSealMethod),

@@ -93,6 +93,15 @@ import HoldfastCore
     }
   }
 
+  @Test func `another character is refused with every check character`() throws {
+    for place in 0..<20 {
+      for check in alphabet {
+        let text = String(repeating: "0", count: place) + "*" + String(repeating: "0", count: 19 - place)
+        #expect(try key(text + String(check)) == nil)
+      }
+    }
+  }
+
   @Test func `the same code has another key for each purpose`() throws {
     let text = try drawn(3)
     #expect(try key(text, .activation) != key(text, .unlock))
@@ -108,6 +117,23 @@ import HoldfastCore
     }
     // Those whose twenty-fold repetition is 32 or more modulo 37.
     #expect(stuck == [5, 14, 19, 28])
+  }
+
+  @Test func `the 128th draw counts, and there is no other`() throws {
+    // Draws with a check character after some without.
+    struct LateRandom: RandomSource {
+      var drawsLeft: Int
+      mutating func fill(_ span: inout MutableSpan<UInt8>) {
+        for index in span.indices { span[index] = drawsLeft > 0 ? 5 : 0 }
+        drawsLeft -= 1
+      }
+    }
+    var late = LateRandom(drawsLeft: 127)
+    #expect(try OneUseCode.random(using: &late).text == "0000-0000-0000-0000-0000-0")
+    #expect(throws: RandomFailure.self) {
+      var tooLate = LateRandom(drawsLeft: 128)
+      _ = try OneUseCode.random(using: &tooLate)
+    }
   }
 
   @Test func `a random source that fails gives no code`() {
