@@ -25,7 +25,16 @@ package enum SubjectPublicKeyInfo {
 
   /// The base64 of the 91 bytes of a key in DER, with padding: 124 characters.
   package static func base64(of point: P256Point) -> String {
-    paddedBase64(Array(head.dropLast() + [UInt8](point.bytes)))
+    paddedBase64(der(of: point))
+  }
+
+  /// The 91 bytes of a key in DER.
+  package static func der(of point: P256Point) -> [UInt8] { head.dropLast() + [UInt8](point.bytes) }
+
+  /// A key in PEM, with a line feed at the end of each line. Source: RFC 7468 §2.
+  package static func pem(of point: P256Point) -> String {
+    let text = base64(of: point)
+    return "\(begin)\n\(text.prefix(64))\n\(text.dropFirst(64))\n\(end)\n"
   }
 
   /// Reads what ``base64(of:)`` writes; nil for anything else.

@@ -1,27 +1,100 @@
 """`holdfast attack` finds nothing at a board, which serves one peer at a time and slows its answers after ten failures."""
 
+import contextlib
 import json
+import os
+import pty
+import select
+import socket
+import threading
+import tty
 
 from board_device import BoardDevice
+from device_users import Users
+
+# These are about texts, which the board reads with the same code as a device on Linux. Each of their tokens costs a second.
+TEXTS = (
+    *("another-signature-algorithm", "another-signature-form", "compressed-token", "ignored-parties", "key-in-header"),
+    "public-key-as-mac-jose",
+    *("another-alphabet", "another-encryption", "another-key-management", "another-type-of-claim", "bytes-after-json"),
+    *("critical-header", "duplicate-member", "missing-parameter", "no-algorithm", "padded-part", "trailing-bits"),
+)
+USER_ATTACKS = (
+    *("no-password", "password-of-another-user", "password-of-another-user-jose", "password-twice", "lockout"),
+    *("lockout-by-token", "lockout-by-user-token", "lockout-by-case", "uses", "uses-in-both-encodings", "future-token"),
+)
 
 
-def test_a_board_withstands_every_attack_that_a_line_permits(holdfast, folder):
+@contextlib.contextmanager
+def enrolled(holdfast, folder):
+    """A board, and a prover that its service enrolled."""
     device = BoardDevice(holdfast, folder)
     try:
         device.prepare()
         service, descriptor = device.service()
-        run = device.command_line
-        run.succeed("enroll", "--device", descriptor, "--service", service, "--state", folder / "phone")
-        done = run.run(
-            *("attack", device.endpoint, "--state", folder / "phone", "--service", service, "--json"),
-            *("--skip", "late-answer"),
-            timeout=400,
-        )
-        report = json.loads(done.stdout)
-        found = [(each["id"], each["observed"]) for each in report["attacks"] if each["judgement"] == "unsound"]
-        assert (done.returncode, found) == (0, []), done.stderr.decode()
-        assert report["sound"] > 85
-        flood = next(each for each in report["attacks"] if each["id"] == "flood")
-        assert flood["reason"] == "a line serves one peer at a time"
+        device.command_line.succeed("enroll", "--device", descriptor, "--service", service, "--state", folder / "phone")
+        yield device, service
     finally:
         device.close()
+
+
+def attack(device, endpoint, service, *more):
+    """The finished process, and what was judged, by id."""
+    done = device.command_line.run(
+        *("attack", endpoint, "--state", device.folder / "phone", "--service", service, "--json", *more), timeout=400
+    )
+    attacks = {each["id"]: each for each in json.loads(done.stdout)["attacks"]}
+    found = [(name, each["observed"]) for name, each in attacks.items() if each["judgement"] == "unsound"]
+    assert (done.returncode, found) == (0, []), done.stderr.decode()
+    return attacks
+
+
+@contextlib.contextmanager
+def terminal(path):
+    """The name of a pseudo-terminal in front of the line at `path`."""
+    near, far = pty.openpty()
+    tty.setraw(far)
+    is_over = threading.Event()
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(path)
+
+        def carry():
+            while not is_over.is_set():
+                for ready in select.select([near, line], [], [], 0.1)[0]:
+                    if ready is line:
+                        os.write(near, line.recv(4096))
+                    else:
+                        line.sendall(os.read(near, 4096))
+
+        carrier = threading.Thread(target=carry, daemon=True)
+        carrier.start()
+        try:
+            yield os.ttyname(far)
+        finally:
+            is_over.set()
+            carrier.join(10)
+    os.close(near)
+    os.close(far)
+
+
+def test_a_board_withstands_every_attack_that_a_line_permits(holdfast, folder):
+    with enrolled(holdfast, folder) as (device, service):
+        skipped = (word for each in ("late-answer", *TEXTS) for word in ("--skip", each))
+        attacks = attack(device, device.endpoint, service, *skipped)
+        assert sum(each["judgement"] == "sound" for each in attacks.values()) > 100
+        assert attacks["point-off-the-curve-jose"]["judgement"] == "sound"
+        assert attacks["flood"]["reason"] == "a line serves one peer at a time"
+
+
+def test_a_board_at_a_terminal_withstands_guesses_used_passwords_and_tokens_of_the_future(holdfast, tmp_path):
+    with enrolled(holdfast, tmp_path) as (device, service):
+        user = Users(device).provision("--otp", "hotp", seal=False)
+        code = tmp_path / "code"
+        code.write_text(user.hotp())
+        device.leave_line()
+        chosen = (word for each in USER_ATTACKS for word in ("--only", each))
+        with terminal(device.socket) as path:
+            attacks = attack(
+                device, f"tty:{path}", service, "--user", user.name, "--otp", code, "--destructive", *chosen
+            )
+        assert {each["judgement"] for each in attacks.values()} == {"sound"}, attacks

@@ -112,7 +112,7 @@ extension Attack {
 
 extension Adversary {
   /// Waits for what follows bytes that are no message. A line that drops them may stay silent, or send a challenge.
-  fileprivate mutating func dropped(on line: Line) -> Finding {
+  mutating func dropped(on line: Line) -> Finding {
     let reply = line.nextVerdict(by: Deadline(afterMilliseconds: isLine ? 2500 : max(answerMilliseconds, 13_000)))
     if isLine, reply == .silence || reply == .challenge { return Finding("the bytes were dropped", isSound: true) }
     return Finding(reply, refused: [.malformed, .challengeExpired])

@@ -17,17 +17,9 @@ extension Attack {
         user: BoundedText("nobody-of-this-name"), code: adversary.code?.code ?? BoundedText("000000"))
       return try adversary.draft(on: line, request: adversary.request(adversary.options.passwordCommand, otp: code))
     },
-    Attack(
-      "password-of-another-user", "A right password is given with a trusted token for another user.",
-      refused: [.commandRefused], [.user, .issuer, .destruction]
-    ) { (adversary, line) throws(AttackFault) -> Draft in
-      var plan = try adversary.plan()
-      plan.user = BoundedText("another-user")
-      let persona = try Persona.random(&adversary.random)
-      let token = try adversary.issue(plan, of: persona)
-      let request = adversary.request(adversary.options.passwordCommand, otp: adversary.code)
-      return try adversary.draft(on: line, as: persona, .cose, token, request: request)
-    },
+    ofAnotherUser(
+      "password-of-another-user", "A right password is given with a trusted token for another user.", .cose, []),
+    ofAnotherUser("password-of-another-user-jose", "The same with a token in JOSE.", .jose, .jose),
     Attack(
       "password-twice", "A right one-time password is used for two requests.",
       due: text(of: [.otpRejected]) + ", for the second", [.user, .destruction]
@@ -39,26 +31,54 @@ extension Attack {
       return Finding(try adversary.passwordRound(adversary.code), refused: [.otpRejected])
     },
     Attack(
+      "parallel-guesses", "Sixteen wrong passwords are given at the same time, each on another connection.",
+      due: text(of: [.lockedOut]) + ", for all but five", [.user, .destruction, .crowd]
+    ) { (adversary) throws(AttackFault) in try adversary.guessInParallel() },
+    Attack(
       "lockout", "Ten wrong passwords are given, each on a new connection, and then the right one.",
       due: text(of: [.lockedOut]) + ", from the sixth on", [.user, .destruction]
     ) { (adversary) throws(AttackFault) in
-      var reply = Reply.silence
-      for count in 1...10 {
-        reply = try adversary.passwordRound(adversary.wrongCode(count))
-        guard reply.refuses(with: [.otpRejected, .lockedOut]), reply != .closed else {
-          if case .verdict(.commandRefused, _, _) = reply { throw .notTried("the device refuses the command") }
-          return Finding(reply.text, isSound: false)
-        }
-      }
-      guard reply.refuses(with: [.lockedOut]) else { return Finding("the tenth: \(reply.text)", isSound: false) }
+      if let finding = try adversary.lockUserOut() { return finding }
       return Finding(try adversary.passwordRound(adversary.code), refused: [.lockedOut])
     },
+    byToken("lockout-by-token", "During a lockout, the right password comes with another token.", ofUser: false),
+    byToken("lockout-by-user-token", "The same with a token for the user.", ofUser: true),
     evasion("lockout-by-case", "During a lockout, the name is written in another case.") { (name) in
       name.uppercased() == name ? name.lowercased() : name.uppercased()
     },
     evasion("lockout-by-space", "During a lockout, a space follows the name.") { "\($0) " },
     evasion("lockout-by-spare", "During a lockout, the name is that of a spare authenticator.") { "\($0)#2" },
   ]
+
+  private static func ofAnotherUser(
+    _ id: String, _ did: String, _ encoding: TokenEncoding, _ needs: Needs
+  ) -> Attack {
+    Attack(id, did, refused: [.commandRefused], needs.union([.user, .issuer, .destruction])) {
+      (adversary, line) throws(AttackFault) -> Draft in
+      let persona = try Persona.random(&adversary.random)
+      let token = try adversary.makeToken(of: persona, encoding, isTrusted: true) {
+        $0.plan.user = BoundedText("another-user")
+      }
+      let request = adversary.request(adversary.options.passwordCommand, otp: adversary.code)
+      return try adversary.draft(on: line, as: persona, encoding, token, request: request)
+    }
+  }
+
+  /// Makes an attack on a lockout with another token than that with which the user was locked out.
+  private static func byToken(_ id: String, _ did: String, ofUser: Bool) -> Attack {
+    Attack(id, did, due: text(of: [.lockedOut]), [.user, .issuer, .destruction]) { (adversary) throws(AttackFault) in
+      if let finding = try adversary.lockUserOut() { return finding }
+      let code = adversary.code
+      let persona = try Persona.random(&adversary.random)
+      let token = try adversary.makeToken(of: persona, .cose, isTrusted: true) {
+        if ofUser { $0.plan.user = code?.user }
+      }
+      let line = try adversary.connect()
+      let request = adversary.request(adversary.options.passwordCommand, otp: code)
+      let draft = try adversary.draft(on: line, as: persona, .cose, token, request: request)
+      return Finding(adversary.exchange(draft, on: line), refused: [.lockedOut])
+    }
+  }
 
   private static func evasion(
     _ id: String, _ did: String, _ name: @escaping @Sendable (String) -> String
@@ -79,6 +99,48 @@ extension Attack {
 extension Adversary {
   fileprivate mutating func passwordRound(_ code: UserCode?) throws(AttackFault) -> Reply {
     try honestRound(request(options.passwordCommand, otp: code))
+  }
+
+  /// Gives ten wrong passwords, each on a new connection.
+  ///
+  /// - Returns: the finding if the user is not locked out then.
+  fileprivate mutating func lockUserOut() throws(AttackFault) -> Finding? {
+    var reply = Reply.silence
+    for count in 1...10 {
+      reply = try passwordRound(wrongCode(count))
+      guard reply.refuses(with: [.otpRejected, .lockedOut]), reply != .closed else {
+        if case .verdict(.commandRefused, _, _) = reply { throw .notTried("the device refuses the command") }
+        return Finding(reply.text, isSound: false)
+      }
+    }
+    return reply.refuses(with: [.lockedOut]) ? nil : Finding("the tenth: \(reply.text)", isSound: false)
+  }
+
+  /// Gives sixteen wrong passwords at the same time. Each answer tells whether the device tested one.
+  ///
+  /// If the user is locked out from the start, nothing shows.
+  fileprivate mutating func guessInParallel() throws(AttackFault) -> Finding {
+    var guesses: [(line: Line, draft: Draft)] = []
+    for count in 1...16 {
+      let line = try connect()
+      guesses.append((line, try draft(on: line, request: request(options.passwordCommand, otp: wrongCode(count)))))
+    }
+    for guess in guesses { _ = guess.line.send(guess.draft.message, by: answerDeadline) }
+    var (testedCount, lockedCount) = (0, 0)
+    for guess in guesses {
+      let reply = guess.draft.reply(guess.line.receive(by: answerDeadline))
+      switch reply {
+      case .verdict(.otpRejected, .right, _): testedCount += 1
+      case .verdict(.lockedOut, .right, _): lockedCount += 1
+      case .verdict(.commandRefused, .right, _): throw .notTried("the device refuses the command")
+      // A device may have no room for so many, or no time.
+      case .closed, .verdict(.busy, _, _): break
+      default: return Finding(reply.text, isSound: false)
+      }
+    }
+    if testedCount == 0 { throw .notTried("the user was locked out before, or the device had no room") }
+    return Finding(
+      "\(testedCount) passwords were tested, and \(lockedCount) refused during the lockout", isSound: testedCount <= 5)
   }
 
   /// Returns a code that differs from the right one in its last digits.

@@ -41,6 +41,7 @@ extension Adversary {
 
   /// Plays an attack. If the device served nobody after an earlier one, and still does not, this one is not tried.
   private mutating func judge(_ attack: Attack) -> (Judgement, String) {
+    if attack.needs.contains(.jose), joseReply == nil { joseReply = honestReplyToJOSE() }
     if let reason = missing(attack.needs) { return (.notTried(reason), "") }
     do throws(AttackFault) {
       let finding = try attack.play(&self)
@@ -66,11 +67,22 @@ extension Adversary {
     return arrived.map { (try? Challenge($0.bytes.span)) != nil } ?? false
   }
 
+  /// Presents an honest token in JOSE, since a device may be made without them.
+  ///
+  /// - Returns: the answer; nil if there is no such token, or no answer.
+  private mutating func honestReplyToJOSE() -> Reply? {
+    if encoding == .jose { return .verdict(honestStatus, .right) }
+    return issuer == nil ? nil : try? present(.jose, isTrusted: true)
+  }
+
   /// Returns the reason why an attack with these needs is not tried; nil if it is.
   private func missing(_ needs: Attack.Needs) -> String? {
     if needs.contains(.destruction), !options.isDestructive { return "it is only for --destructive" }
     if needs.contains(.issuer), issuer == nil { return "it needs the issuer's key: --service" }
     if needs.contains(.issuerPoint), issuerPoint == nil { return "it needs the issuer's public key: --service" }
+    if needs.contains(.jose), let joseReply, joseReply != .verdict(honestStatus, .right) {
+      return "the device takes no tokens in JOSE: an honest one got \(joseReply.text)"
+    }
     if needs.contains(.user), code == nil { return "it needs a user: --user and --otp" }
     if needs.contains(.acceptance), honestStatus != .accepted {
       return "honest rounds are not accepted, or would use up the token: --destructive"

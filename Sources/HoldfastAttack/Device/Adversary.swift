@@ -9,7 +9,7 @@ import HoldfastTransport
 
 /// An adversary with an enrolled prover, who attacks the prover's device.
 ///
-/// It never shows or stores a secret. It runs on one thread.
+/// It never shows or stores a secret. It runs on one thread; only peers that send slowly have another one.
 package struct Adversary: ~Copyable {
   /// The limits of the attacks, and what they may use.
   package struct Options: Sendable {
@@ -23,7 +23,7 @@ package struct Adversary: ~Copyable {
     package var allowsCompatibility = false
     /// Whether attacks may use up uses and codes, could move the clock floor, and may lock the user out.
     package var isDestructive = false
-    /// The time for one answer, in milliseconds.
+    /// The time for one answer that the device does not slow down, in milliseconds.
     package var timeoutMilliseconds: Int
 
     /// Creates options that destroy nothing.
@@ -69,6 +69,8 @@ package struct Adversary: ~Copyable {
   }
   /// The connection to a line, which one attack after the other uses.
   private var keptLine: Connection?
+  /// The answer to an honest token in JOSE, once one was presented.
+  var joseReply: Reply?
   /// An answer that waits until it is too late.
   var waiting: LateAnswer?
 
@@ -110,10 +112,14 @@ package struct Adversary: ~Copyable {
 
   var target: Target { Target(id: descriptor.deviceID, keyID: descriptor.keyID) }
 
-  /// The time for one answer. Once the device was silent several times, it is shorter, but longer than a slowed answer takes.
+  /// The time for one answer: the second that a device takes after ten failures, and the device's own time. Once the device was
+  /// silent several times, it is shorter.
   var answerMilliseconds: Int {
-    silenceCount < 3 ? options.timeoutMilliseconds : min(options.timeoutMilliseconds, 2500)
+    let whole = options.timeoutMilliseconds + Self.slowingMilliseconds
+    return silenceCount < 3 ? whole : min(whole, 2500)
   }
+
+  private static let slowingMilliseconds = 1000
 
   /// The time in which a challenge must come. Once the device serves nobody, each attack only looks whether it does again.
   private var challengeMilliseconds: Int { isServing ? answerMilliseconds : min(answerMilliseconds, 1000) }

@@ -26,6 +26,8 @@ package struct Attack: Sendable {
     static let issuerPoint = Needs(rawValue: 128)
     /// Several connections at once.
     static let crowd = Needs(rawValue: 256)
+    /// A device that takes tokens in JOSE, as far as is known.
+    static let jose = Needs(rawValue: 512)
   }
 
   /// The identifier, which stays the same.
@@ -131,5 +133,6 @@ package struct AttackResult: Sendable {
 /// the tenth on.
 extension Attack {
   package static let all: [Attack] =
-    rounds + messages + requests + mail + compatibility + proofs + tokens + issuers + users + strangers
+    rounds + messages + requests + mail + compatibility + proofs + tokens + forgeries + josePretences + issuers
+    + joseTraps + users + slowPeers + strangers
 }

@@ -19,7 +19,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
   case a256GCM = "A256GCM"
 
   /// The length of a content key, in bytes.
-  var keyByteCount: Int {
+  package var keyByteCount: Int {
     switch self {
     case .a128GCM: 16
     case .a192GCM: 24
@@ -30,7 +30,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
   }
 
   /// The length of an initialization vector, in bytes: 12 or 16.
-  var vectorByteCount: Int { hash == nil ? 12 : 16 }
+  package var vectorByteCount: Int { hash == nil ? 12 : 16 }
 
   /// The length of an authentication tag, in bytes: 16, 24 or 32.
   var tagByteCount: Int { hash.map { $0.byteCount / 2 } ?? 16 }
@@ -139,7 +139,7 @@ package enum JWEKeyManagement: String, Sendable, CaseIterable {
   case a256GCMKW = "A256GCMKW"
 
   /// The operation that an algorithm performs with the key.
-  enum Method {
+  package enum Method {
     case oaep(OAEPHash)
     case wrap(keyByteCount: Int)
     case direct
@@ -148,7 +148,7 @@ package enum JWEKeyManagement: String, Sendable, CaseIterable {
     case gcmWrap(keyByteCount: Int)
   }
 
-  var method: Method {
+  package var method: Method {
     switch self {
     case .rsaOAEP: .oaep(.sha1)
     case .rsaOAEP256: .oaep(.sha256)

@@ -30,11 +30,18 @@ package struct COSEEncrypter {
   package func contentKey(
     ephemeral: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> Secret<32> {
+    var shared = Secret<32>()
+    try ephemeral.agree(with: device, into: &shared)
+    return try contentKey(from: shared, using: &cryptography)
+  }
+
+  /// Derives the content key from the x coordinate on which both ends agreed.
+  package func contentKey(
+    from shared: borrowing Secret<32>, using cryptography: inout OpenSSLCryptography
+  ) throws(CryptographyFailure) -> Secret<32> {
     let header = recipientHeader()
     var context: [UInt8] = []
     context.appendCOSEKeyContext(recipientProtected: header.span)
-    var shared = Secret<32>()
-    try ephemeral.agree(with: device, into: &shared)
     var key = Secret<32>()
     try key.withMutableBytes { (output: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try shared.withBytes { (input: Span<UInt8>) throws(CryptographyFailure) in
@@ -50,15 +57,24 @@ package struct COSEEncrypter {
     using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> [UInt8] {
     let key = try contentKey(ephemeral: &ephemeral, using: &cryptography)
+    return try message(
+      plaintext: &plaintext, contentKey: key, ephemeral: ephemeral.publicPoint,
+      initializationVector: initializationVector, using: &cryptography)
+  }
+
+  /// Returns the message encrypted with a content key that was derived already. `ephemeral` is the point that the message names.
+  package func message<let capacity: Int>(
+    plaintext: inout ByteBuffer<capacity>, contentKey: borrowing Secret<32>, ephemeral: P256Point,
+    initializationVector: FixedBytes<12>, using cryptography: inout OpenSSLCryptography
+  ) throws(CryptographyFailure) -> [UInt8] {
     var context: [UInt8] = []
     context.appendCOSEEncryptionContext()
     var tag = AuthenticationTag()
     var bytes = plaintext.mutableBytes
     try cryptography.aes256GCMSeal(
-      key: key, nonce: initializationVector.bytes, authenticating: context.span, message: &bytes, tag: &tag)
+      key: contentKey, nonce: initializationVector.bytes, authenticating: context.span, message: &bytes, tag: &tag)
     return assemble(
-      ciphertext: plaintext.bytes, tag: tag, ephemeral: ephemeral.publicPoint,
-      initializationVector: initializationVector)
+      ciphertext: plaintext.bytes, tag: tag, ephemeral: ephemeral, initializationVector: initializationVector)
   }
 
   private func assemble(

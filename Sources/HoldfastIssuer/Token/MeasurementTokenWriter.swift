@@ -182,7 +182,7 @@ extension MeasurementClaims {
   /// Writes the claims as a JWT claims set.
   ///
   /// Source: RFC 7519 §4. Timing: the base64 encoding of the secrets uses no tables.
-  borrowing func appendJSON<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
+  package borrowing func appendJSON<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
     var separator: StaticString = "{"
     for claim in Claim.all where has(claim) {
       try sink.append(separator)

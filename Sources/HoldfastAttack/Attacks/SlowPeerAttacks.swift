@@ -1,0 +1,80 @@
+import Glibc
+import HoldfastCore
+import HoldfastLinux
+import HoldfastTransport
+import Synchronization
+
+/// Attacks of peers that send slowly.
+extension Attack {
+  static let slowPeers: [Attack] = [
+    Attack(
+      "dripping-peers", "Three peers send one byte at a time, again and again, and an honest prover comes.",
+      due: "an honest round", .crowd
+    ) { (adversary) throws(AttackFault) in
+      guard let peers = DrippingPeers(at: adversary.endpoint) else { throw .notTried("no thread could be started") }
+      _ = poll(nil, 0, 2 * DrippingPeers.intervalMilliseconds)
+      let (isServed, reply) = adversary.isServed()
+      peers.end()
+      return Finding("an honest prover got \(reply)", isSound: isServed)
+    },
+    Attack(
+      "dripped-message", "The last bytes of an honest M2 are sent one at a time, for 13 seconds.",
+      due: text(of: [.malformed]) + "; a line drops it", .stream
+    ) { (adversary) throws(AttackFault) in
+      let line = try adversary.connect()
+      let message = try adversary.draft(on: line).message
+      let frame = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
+      let rest = frame.suffix(33)
+      line.write(raw: Array(frame.dropLast(rest.count)))
+      // A line would drop what came before a second of silence.
+      for byte in rest {
+        _ = poll(nil, 0, 400)
+        line.write(raw: [byte])
+      }
+      return adversary.dropped(on: line)
+    },
+  ]
+}
+
+/// Peers that send one byte after the other until they are ended, and connect again whenever the device ends their connections.
+private final class DrippingPeers: Sendable {
+  /// The time between two bytes.
+  static let intervalMilliseconds: CInt = 200
+  private static let count = 3
+
+  private let isOver: IsOver
+  private let thread: Thread
+
+  /// Whether the peers have to leave.
+  private final class IsOver: Sendable {
+    let flag = Atomic(false)
+  }
+
+  init?(at endpoint: Endpoint) {
+    let isOver = IsOver()
+    let thread = try? Thread {
+      var connections = [Connection?](repeating: nil, count: Self.count)
+      while !isOver.flag.load(ordering: .relaxed) {
+        for index in connections.indices { Self.drip(through: &connections[index], to: endpoint) }
+        _ = poll(nil, 0, Self.intervalMilliseconds)
+      }
+    }
+    guard let thread else { return nil }
+    (self.isOver, self.thread) = (isOver, thread)
+  }
+
+  /// Ends all connections.
+  func end() {
+    isOver.flag.store(true, ordering: .relaxed)
+    thread.join()
+  }
+
+  private static func drip(through connection: inout Connection?, to endpoint: Endpoint) {
+    if connection?.isEnded(withinMilliseconds: 0) ?? true {
+      connection = try? Connection.connect(to: endpoint, timeoutMilliseconds: 100)
+      // The head of a frame of 600 bytes. A packet has none.
+      if endpoint.scheme.framing != .packets { connection?.write(raw: [0x02, 0x58]) }
+    }
+    connection?.write(raw: [0x85])
+  }
+}
