@@ -18,7 +18,7 @@ extension Attack {
       return Finding("an honest prover got \(reply)", isSound: isServed)
     },
     Attack(
-      "dripped-message", "The last bytes of an honest M2 are sent one at a time, for 13 seconds.",
+      "dripped-message", "The last bytes of an honest M2 are sent one at a time, for 13 seconds, on a line for 20.",
       due: text(of: [.malformed]) + "; a line drops it", .stream
     ) { (adversary) throws(AttackFault) in
       let line = try adversary.connect()
@@ -26,9 +26,10 @@ extension Attack {
       let frame = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
       let rest = frame.suffix(33)
       line.write(raw: Array(frame.dropLast(rest.count)))
-      // A line would drop what came before a second of silence.
+      // A line would drop what came before a second of silence. The clock of an emulated board is slow.
+      let pauseMilliseconds: CInt = adversary.isLine ? 600 : 400
       for byte in rest {
-        _ = poll(nil, 0, 400)
+        _ = poll(nil, 0, pauseMilliseconds)
         line.write(raw: [byte])
       }
       return adversary.dropped(on: line)
