@@ -58,7 +58,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service simulate libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages suite-packages model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
+.PHONY: help openapi build service simulate libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages suite-packages constant-time model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -282,6 +282,20 @@ fuzz: packages database-packages ## Fuzz every reader of outside bytes, for TIME
 fuzz-coverage: packages database-packages ## Replay the fuzzer's corpora, and count the lines of the core and of all readers that they reach.
 	@Tests/Fuzz/fuzz.py coverage $(TARGETS)
 
+# The works are compiled as the program is, and linked as it is, but for their names: by one of them, valgrind knows what is revealed.
+# Their support imports Foundation, as that of the benchmark does. The board takes minutes for a function.
+CONSTANT_TIME = .build-constant-time
+SECRETS = 10000
+constant-time: packages ## Check that no secret shows in branches or addresses, of a release and, with SECRETS random ones, of the board.
+	@Tests/install-packages valgrind python3-pytest
+	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
+	@$(SWIFT) build --quiet --configuration release --scratch-path $(CONSTANT_TIME) --static-swift-stdlib -Xswiftc -static-stdlib \
+	  -Xswiftc -use-ld=lld -Xswiftc -Osize -Xswiftc -gnone -Xlinker --no-export-dynamic -Xlinker --icf=all \
+	  -Xlinker --keep-unique=holdfast_reveal --product ConstantTime
+	@/usr/bin/python3 -m pytest -q -p no:cacheprovider Tests/ConstantTime --constant-time=$(CONSTANT_TIME)/release/ConstantTime
+	@HOLDFAST_SECRETS=$(SECRETS) nice /usr/bin/python3 -m pytest -q -p no:cacheprovider --durations=0 \
+	  Tests/Firmware/test_board_traces.py Tests/Firmware/test_board_round_traces.py
+
 model: ## Check the models of ledger and session, and that each rule which is broken on purpose is found.
 	@Tests/install-packages $(MODEL_PACKAGES) || exit 69
 	@/usr/bin/python3 Tests/Model/run.py
@@ -325,4 +339,4 @@ database-packages: # Install what only HoldfastDatabase needs.
 	@Tests/install-packages $(DATABASE_PACKAGES)
 
 clean: ## Remove the build results.
-	@rm -rf .build .build-bench .build-fuzz .build-fuzz-coverage .build-embedded .build-examples .build-mutants .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl
+	@rm -rf .build .build-bench .build-constant-time .build-fuzz .build-fuzz-coverage .build-embedded .build-examples .build-mutants .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl

@@ -429,8 +429,8 @@ let package = Package(
     .executableTarget(
       name: "ConstantTime",
       dependencies: [
-        "CSecretMarks", "HoldfastAuthenticator", "HoldfastCore", "HoldfastLinux", "HoldfastMeasurement",
-        "HoldfastOpenSSL", "HoldfastVault", "TestSupport",
+        "CSecretMarks", "HoldfastAuthenticator", "HoldfastCore", "HoldfastIssuer", "HoldfastLinux",
+        "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastVault", "TestSupport",
       ],
       path: "Tests/ConstantTime/Program", swiftSettings: strict),
     .executableTarget(

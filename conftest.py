@@ -29,6 +29,12 @@ def pytest_addoption(parser):
         help="the works whose instructions are counted",
     )
     group.addoption(
+        "--constant-time",
+        type=pathlib.Path,
+        default=ROOT / ".build-tests/release/ConstantTime",
+        help="the works whose secrets are marked",
+    )
+    group.addoption(
         "--device", default="linux,bridge", help=f"the devices that each attack is run at: {', '.join(KINDS)}"
     )
 

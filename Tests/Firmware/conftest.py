@@ -5,6 +5,7 @@ import tempfile
 import pytest
 from board import CURVES, Board
 from provisioned import Owner
+from traces import build_plugin
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,3 +31,9 @@ def curve_board(request, images_are_built):
 def owner(images_are_built, holdfast, folder):
     """Provisions devices, and is their issuer."""
     return Owner(holdfast, folder)
+
+
+@pytest.fixture(scope="module")
+def plugin(folder):
+    """The plugin that follows a function."""
+    return build_plugin(folder)

@@ -75,6 +75,26 @@ package func revealed(_ value: UInt8) -> UInt8 {
   holdfast_reveal(value)
 }
 
+/// Returns whether a character is `other`. The character may be secret, and the result is not: `other` belongs to the structure of a
+/// text, and to no secret in it.
+func isCharacter(_ character: UInt8, _ other: UInt8) -> Bool {
+  #if hasFeature(Embedded)
+  // A branch, which is the same for every secret, and shorter. `Tests/Firmware` compares all branches over random secrets.
+  character == other
+  #else
+  revealed(character ^ other) == 0
+  #endif
+}
+
+/// Returns whether a character has any of some bits, as every character of a secret has, or none.
+func hasBits(_ character: UInt8, _ bits: UInt8) -> Bool {
+  #if hasFeature(Embedded)
+  character & bits != 0
+  #else
+  revealed(character & bits) != 0
+  #endif
+}
+
 /// Derives a secret from a device's private key: `HKDF-SHA-256(ikm: scalar, no salt, info: label, 32 bytes)`.
 ///
 /// Since it comes from the key, there is no second secret that could be lost or belong to another device. `scalar` is

@@ -68,8 +68,13 @@ extension BoundedText: CustomStringConvertible {
 
 /// Returns whether `bytes` are well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
 ///
-/// Source: RFC 3629 §4.
+/// Source: RFC 3629 §4. Timing: it reveals which bytes are ASCII, and nothing about these.
 package func isValidUTF8(_ bytes: Span<UInt8>) -> Bool {
+  #if !hasFeature(Embedded)
+  var all: UInt8 = 0
+  for index in bytes.indices { all |= bytes[index] }
+  guard hasBits(all, 0x80) else { return true }
+  #endif
   var index = 0
   while index < bytes.count {
     guard let length = sequenceLength(bytes, at: index) else { return false }
@@ -81,7 +86,7 @@ package func isValidUTF8(_ bytes: Span<UInt8>) -> Bool {
 /// Returns the length of the sequence that starts at `index`, 1 to 4; nil if it is not well-formed.
 private func sequenceLength(_ bytes: Span<UInt8>, at index: Int) -> Int? {
   let lead = bytes[index]
-  if lead < 0x80 { return 1 }
+  if !hasBits(lead, 0x80) { return 1 }
   let length: Int
   var second: ClosedRange<UInt8> = 0x80...0xbf
   switch lead {

@@ -2,6 +2,9 @@
 /// bytes.
 ///
 /// Source: RFC 8259. It refuses duplicates as RFC 7515 §4 demands, and compares names after it resolves their escapes.
+///
+/// Timing: strings may be secret if they are ASCII. Reading them reveals their lengths and where they have escapes. Names, numbers
+/// and everything between strings are public.
 package struct JSONReader: ~Escapable {
   private let text: Span<UInt8>
   private var position = 0
@@ -71,15 +74,15 @@ package struct JSONReader: ~Escapable {
     let start = position
     while position < text.count {
       let byte = text[position]
-      if byte == 0x22 {
+      if isCharacter(byte, 0x22) {
         position += 1
         return JSONString(checked: text.extracting(start..<position - 1))
       }
-      if byte == 0x5c {
+      if isCharacter(byte, 0x5c) {
         guard let escape = JSONEscape(text, at: position) else { throw .malformed }
         position += escape.length
       } else {
-        guard byte >= 0x20 else { throw .malformed }
+        guard hasBits(byte, 0xe0) else { throw .malformed }
         position += 1
       }
     }

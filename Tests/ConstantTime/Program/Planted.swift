@@ -1,3 +1,5 @@
+import HoldfastCore
+import HoldfastOpenSSL
 import TestSupport
 
 /// Compares as no code of Holdfast does: it ends at the first byte that differs.
@@ -23,3 +25,33 @@ func plantedTable() -> Bool {
 
 @inline(never)
 private func looksUp(_ secret: UInt8, in table: [UInt8]) -> UInt8 { table[Int(secret)] }
+
+/// Checks a code as no device does: the comparison of texts ends at the first digit that differs.
+func plantedCodeCheck() throws -> Bool {
+  var cryptography = OpenSSLCryptography()
+  let key: [UInt8] = marked(Array("12345678901234567890".utf8))
+  let code = try HOTP.code(counter: 0, key: key.span, hash: .sha1, length: .six, using: &cryptography)
+  return isSameText(code, "755224")
+}
+
+@inline(never)
+private func isSameText(_ code: BoundedText<16>, _ given: BoundedText<16>) -> Bool { code == given }
+
+/// Reads a secret of a token in JOSE as no device does: it decides for each character.
+func plantedSwitch() -> Bool {
+  let text: [UInt8] = marked(Array("EREREQ".utf8))
+  return readsBySwitch(text) == 4
+}
+
+@inline(never)
+private func readsBySwitch(_ text: [UInt8]) -> Int {
+  var total = 0
+  for character in text {
+    switch character {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): total += Int(character - UInt8(ascii: "A"))
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): total += Int(character - UInt8(ascii: "a")) + 26
+    default: total += Int(character) + 4
+    }
+  }
+  return total
+}

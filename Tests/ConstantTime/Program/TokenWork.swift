@@ -1,111 +1,97 @@
+import CSecretMarks
 import HoldfastCore
+import HoldfastIssuer
+import HoldfastLinux
 import HoldfastOpenSSL
 import TestSupport
 
-/// A token, opened: the shared secret and what the token says about the app are secret; its structure is not.
-func token() throws -> Bool {
-  let claims = TestClaims(for: DeviceID(filledWith: 0xd1))
-  let issuer = try TestIssuer()
-  var cryptography = MarkingCryptography(secrets: [claims.proofKey, claims.integrity, claims.device])
+/// A `COSE_Sign1`, opened.
+func signedToken() throws -> Bool { try opens(.cose) }
+
+/// A `COSE_Mac0`, opened under a secret key that the issuer shares with the device.
+func authenticatedToken() throws -> Bool { try opens(.macCOSE) }
+
+/// A JWS in a JWE, opened: its secrets are base64 in JSON in base64url.
+func joseToken() throws -> Bool { try opens(.jose) }
+
+/// A JWE whose content key is unwrapped.
+func wrappedJOSEToken() throws -> Bool { try opens(.joseKeyWrap) }
+
+/// A key that is wrapped, unwrapped, and refused once it was changed. Source: RFC 3394 §4.6.
+func keyWrap() throws -> Bool {
+  let plain = hex("00112233445566778899aabbccddeeff000102030405060708090a0b0c0d0e0f")
+  let expected = hex("28c9f404c4b810f4cbccb35cfb87f8263f5786e2d80ed326cbc7f0e71a99f43bfb988b9b7a02dd21")
+  let key: [UInt8] = marked((0..<32).map { UInt8($0) })
+  let secret: [UInt8] = marked(plain)
+  var wrapped = try AESKeyWrap.wrap(key: key.span, plain: secret.span)
+  reveal(wrapped.span)
+  let unwrapped = try AESKeyWrap.unwrap(key: key.span, wrapped: wrapped.span)
+  let isSame = wrapped == expected && unwrapped.withBytes { constantTimeEqual($0, plain.span) }
+  wrapped[39] ^= 1
+  do { _ = try AESKeyWrap.unwrap(key: key.span, wrapped: wrapped.span) } catch { return isSame }
+  return false
+}
+
+/// Returns whether a token that is opened has its claims. The shared secret and what the token says about the app are secret; its
+/// structure and its other claims are not.
+private func opens(_ format: MeasurementTokenFormat) throws -> Bool {
+  let audience = DeviceID(filledWith: 0xd1)
+  let secrets = [(32, 0x11), (32, 0x22), (16, 0x33)].map { count, start in
+    (0..<count).map { UInt8(truncatingIfNeeded: start + $0 * 7) }
+  }
+  // Not all of the text is ASCII.
+  let subject = BoundedText<64>("app.prüfung")
+  let claims = MeasurementClaims(
+    issuer: "https://issuer.test", subject: subject, audience: audience, expires: testTime + 10, issuedAt: testTime,
+    tokenID: TokenID(filledWith: 0x77), integrity: secret(secrets[0]), device: secret(secrets[1]),
+    proofKey: secret(secrets[2]), generation: 1)
+  var libcrypto = OpenSSLCryptography()
+  var random = SystemRandom()
   var key = MarkingKey(try P256PrivateKey())
-  let keyID = try HoldfastCore.keyID(of: key.publicPoint, using: &cryptography)
-  let token = try issuer.token(claims, to: key.publicPoint)
-  var trust = try MemoryStore(trusting: issuer.point)
+  let macSecret = [UInt8](repeating: 0x44, count: 32)
+  var issuer = IssuerSecrets(signing: try P256PrivateKey(), macSecret: secret(macSecret))
+  let token = try MeasurementTokenWriter(format: format).write(
+    claims, to: key.publicPoint, issuer: &issuer, random: &random, using: &libcrypto)
+  var trust =
+    if format == .macCOSE {
+      try OneIssuer(
+        .mac(deviceMACKey(from: secret(macSecret), for: audience, key.publicPoint, using: &libcrypto)), &libcrypto)
+    } else {
+      try OneIssuer(.signing(issuer.signing.publicPoint), &libcrypto)
+    }
+
+  var cryptography = MarkingCryptography(secrets: secrets)
+  let keyID = try HoldfastCore.keyID(of: key.publicPoint, using: &libcrypto)
   var opener = TokenOpener()
   var verified = AuthenticatedToken()
   try opener.open(
-    token.span, encoding: .cose, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
-    using: &cryptography, into: &verified)
-  guard cryptography.markedCount == 3 else { return false }
-  return verified.claims.integrity.withBytes { constantTimeEqual($0, claims.integrity.span) }
+    token.span, encoding: format.encoding, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false,
+    acceptsMAC: true, using: &cryptography, into: &verified)
+  guard cryptography.markedCount == 3, verified.claims.subject == subject else { return false }
+  return holds(verified.claims.integrity, secrets[0]) && holds(verified.claims.device, secrets[1])
+    && holds(verified.claims.proofKey, secrets[2])
 }
 
-/// A device's key whose results are secret.
-private struct MarkingKey: AgreementKey, ~Copyable {
-  private var key: P256PrivateKey
+/// Trust in one key, which is taken once. A MAC key is secret.
+private struct OneIssuer: IssuerTrust, ~Copyable {
+  private let id: KeyID
+  private var key: IssuerKey?
 
-  init(_ key: consuming P256PrivateKey) { self.key = key }
-
-  var publicPoint: P256Point { key.publicPoint }
-
-  mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
-    try key.agree(with: peer, into: &shared)
-    shared.withBytes { mark($0) }
-  }
-}
-
-/// libcrypto, with marks: of a decrypted message, only some strings are secret.
-private struct MarkingCryptography: Cryptography, ~Copyable {
-  typealias SHA1 = OpenSSLCryptography.SHA1
-  typealias SHA256 = OpenSSLCryptography.SHA256
-  typealias SHA512 = OpenSSLCryptography.SHA512
-  typealias HMACSHA1 = OpenSSLCryptography.HMACSHA1
-  typealias HMACSHA256 = OpenSSLCryptography.HMACSHA256
-  typealias HMACSHA512 = OpenSSLCryptography.HMACSHA512
-
-  private var libcrypto = OpenSSLCryptography()
-  private let secrets: [[UInt8]]
-  /// The number of secrets that were found in a message.
-  private(set) var markedCount = 0
-
-  init(secrets: [[UInt8]]) { self.secrets = secrets }
-
-  mutating func aes256GCMOpen(
-    key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
-  ) throws(CryptographyFailure) {
-    try libcrypto.aes256GCMOpen(key: key, nonce: nonce, authenticating: data, message: &message, tag: tag)
-    reveal(message.span)
-    let bytes = [UInt8](message.span)
-    for secret in secrets {
-      for start in 0...max(bytes.count - secret.count, 0) where bytes[start...].starts(with: secret) {
-        mark(message.span.extracting(start..<start + secret.count))
-        markedCount += 1
-      }
+  init(_ key: consuming IssuerKey, _ cryptography: inout OpenSSLCryptography) throws {
+    let isMAC = key.isMAC
+    id = try keyID(of: key, using: &cryptography)
+    self.key = consume key
+    guard isMAC else { return }
+    unsafe withUnsafeMutableBytes(of: &self.key) { bytes in
+      // A MAC key is shorter than a point. What is behind it has any value, is compared with the kind of key, and is no secret.
+      unsafe marks_clear(bytes.baseAddress, bytes.count)
+      unsafe marks_set(bytes.baseAddress, 32)
     }
   }
 
-  /// The digest of the claims is not a secret: it has their entropy, and says nothing about a part of them.
-  mutating func p256Verify(
-    key: P256Point, digest: Digest, signature: FixedBytes<64>
-  ) throws(CryptographyFailure) {
-    let bytes = [UInt8](digest.bytes)
-    reveal(bytes.span)
-    try libcrypto.p256Verify(key: key, digest: Digest(bytes.span)!, signature: signature)
-  }
+  mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { keyID == id ? key.take() : nil }
+}
 
-  mutating func sha1() throws(CryptographyFailure) -> SHA1 { libcrypto.sha1() }
-  mutating func sha256() throws(CryptographyFailure) -> SHA256 { libcrypto.sha256() }
-  mutating func sha512() throws(CryptographyFailure) -> SHA512 { libcrypto.sha512() }
-  mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA1 { try libcrypto.hmacSHA1(key: key) }
-  mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA256 {
-    try libcrypto.hmacSHA256(key: key)
-  }
-  mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA512 {
-    try libcrypto.hmacSHA512(key: key)
-  }
-  mutating func hkdfSHA256(
-    inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
-  ) throws(CryptographyFailure) {
-    try libcrypto.hkdfSHA256(inputKey: inputKey, salt: salt, info: info, into: &output)
-  }
-  mutating func aes256GCMSeal(
-    key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: inout AuthenticationTag
-  ) throws(CryptographyFailure) {
-    try libcrypto.aes256GCMSeal(key: key, nonce: nonce, authenticating: data, message: &message, tag: &tag)
-  }
-  mutating func aes256KeyUnwrap(
-    wrappingKey: borrowing Secret<32>, wrapped: Span<UInt8>, into key: inout Secret<32>
-  ) throws(CryptographyFailure) {
-    try libcrypto.aes256KeyUnwrap(wrappingKey: wrappingKey, wrapped: wrapped, into: &key)
-  }
-  mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
-    try libcrypto.p256PublicPoint(scalar: scalar)
-  }
-  mutating func p256Agree(
-    scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
-  ) throws(CryptographyFailure) {
-    try libcrypto.p256Agree(scalar: scalar, peer: peer, into: &shared)
-  }
+private func holds<let count: Int>(_ secret: borrowing Secret<count>, _ bytes: [UInt8]) -> Bool {
+  secret.withBytes { constantTimeEqual($0, bytes.span) }
 }

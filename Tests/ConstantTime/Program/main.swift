@@ -7,10 +7,16 @@ import CSecretMarks
 import Glibc
 
 let works: [String: () throws -> Bool] = [
-  "proof": proof, "codes": codes, "ocra": ocra, "pin": pin, "blinded-secret": blindedSecret, "base64": base64,
-  "base32": base32, "base16": base16, "token": token, "vault": vault,
+  "proof": proof, "hotp": counterCodes, "totp": timeCodes, "ocra": ocra, "seals": seals,
+  "pin": pin, "blinded-secret": blindedSecret, "base64": base64, "base32": base32, "base16": base16,
+  "token-cose": signedToken, "token-mac": authenticatedToken, "token-jose": joseToken,
+  "token-jose-wrapped": wrappedJOSEToken, "key-wrap": keyWrap,
+  "round-hotp": counterPasswordRound, "round-totp": timePasswordRound, "round-counter-seal": counterSealRound,
+  "round-time-seal": timeSealRound,
+  "vault": vault,
   // These must be found.
-  "planted-early-exit": plantedEarlyExit, "planted-table": plantedTable,
+  "planted-early-exit": plantedEarlyExit, "planted-table": plantedTable, "planted-code-check": plantedCodeCheck,
+  "planted-switch": plantedSwitch,
 ]
 guard CommandLine.arguments.count == 2, let work = works[CommandLine.arguments[1]] else {
   print("usage: ConstantTime \(works.keys.sorted().joined(separator: "|"))")
