@@ -56,13 +56,73 @@ import Testing
       count: "3", tests: [test, bad, test.replacing("\"tcId\":1", with: "\"tcId\":3")].joined(separator: ","))
     let report = try VectorFile(parsing: Array(text.utf8), name: "test.json").replay()
     #expect(report.summary == "2 passed, 1 failed, 0 skipped")
-    #expect(report.faults.map(\.testID) == [2])
+    #expect(report.faults.map(\.testIDs) == [[2]])
     #expect(report.faults.map(\.location) == ["testGroups[0].tests[1].key"])
+  }
+
+  @Test(
+    arguments: [
+      (#""result":"invalid""#, #""result":"maybe""#, "result", [2]), (#""result":"invalid""#, #""x":1"#, "result", [2]),
+      (#""tcId":2"#, #""x":2"#, "tcId", []), (#""tcId":2"#, #""tcId":"2""#, "tcId", []),
+      (#""comment":"""#, #""comment":1"#, "comment", [2]), (#""flags":[]"#, #""flags":[1]"#, "flags[0]", [2]),
+    ] as [(String, String, String, [UInt64])])
+  func `a test whose frame is malformed leaves out that test only`(
+    text: String, bad: String, member: String, ids: [UInt64]
+  ) throws {
+    let tests = (1...3).map { test.replacing("\"tcId\":1", with: "\"tcId\":\($0)") }
+    let spoiled = [tests[0], tests[1].replacing(text, with: bad), tests[2]].joined(separator: ",")
+    let report = try report(on: file(count: "3", tests: spoiled))
+    #expect(report.summary == "2 passed, 1 failed, 0 skipped")
+    #expect(report.faults.map(\.location) == ["testGroups[0].tests[1].\(member)"])
+    #expect(report.faults.map(\.testIDs) == [ids])
+  }
+
+  @Test(
+    arguments: [
+      (#""tagSize":128"#, #""tagSize":"many""#, "tagSize"), (#""type":"MacTest""#, #""type":1"#, "type"),
+      (#""type":"MacTest","#, "", "type"),
+    ])
+  func `a fault in what a group shares names its tests, and the other group is replayed`(
+    text: String, bad: String, member: String
+  ) throws {
+    let group = #"{"type":"MacTest","tagSize":128,"tests":["#
+    let ids = [1, 2, 4].map { test.replacing("\"tcId\":1", with: "\"tcId\":\($0)") }.joined(separator: ",")
+    let more = test.replacing("\"tcId\":1", with: "\"tcId\":9")
+    let report = try report(
+      on: file(count: "4", tests: "\(ids)]},\(group)\(more)").replacing(
+        first: text, with: bad))
+    #expect(report.summary == "1 passed, 3 failed, 0 skipped")
+    #expect(report.faults.map(\.location) == ["testGroups[0].\(member)"])
+    #expect(report.faults.map(\.testIDs) == [[1, 2, 4]])
+    #expect(report.faults.map(\.testIDText) == ["1 to 2, 4"])
+  }
+
+  @Test func `a wrong number of tests is reported, and the tests are replayed`() throws {
+    let report = try report(on: file(count: "3", tests: test))
+    #expect(report.summary == "1 passed, 1 failed, 0 skipped")
+    #expect(report.faults.map(\.kind) == [.wrongNumberOfTests(stated: 3, found: 1)])
+  }
+
+  @Test func `of two tests with one number, the second is left out`() throws {
+    let report = try report(on: file(count: "2", tests: "\(test),\(test)"))
+    #expect(report.summary == "1 passed, 1 failed, 0 skipped")
+  }
+
+  @Test func `many numbers of tests are told in short`() {
+    let ids = (0..<20).map { UInt64(3 * $0) } + [100, 101]
+    let fault = VectorFault(file: "", location: "", kind: .missing, testIDs: ids)
+    #expect(fault.testIDText == "0, 3, 6, 9, 12, 15, 18, 21 and 14 others")
+  }
+
+  private func report(on text: String) throws(VectorFault) -> Report {
+    try VectorFile(parsing: Array(text.utf8), name: "test.json").replay()
   }
 
   @Test func `a test number that occurs twice is malformed`() {
     let found = fault(in: file(count: "2", tests: "\(test),\(test)"))
-    #expect(found == VectorFault(file: "test.json", location: "testGroups[0].tests[1]", kind: .duplicateTestID(1)))
+    #expect(
+      found
+        == VectorFault(file: "test.json", location: "testGroups[0].tests[1]", kind: .duplicateTestID(1), testIDs: [1]))
   }
 
   @Test(arguments: ["Valid", "", "accepted"])
@@ -76,7 +136,8 @@ import Testing
   func `what is not hexadecimal is malformed`(text: String) {
     let found = fault(in: file(tests: test.replacing(#""tag":"00""#, with: "\"tag\":\"\(text)\"")))
     #expect(
-      found == VectorFault(file: "test.json", location: "testGroups[0].tests[0].tag", kind: .notHexadecimal, testID: 1))
+      found
+        == VectorFault(file: "test.json", location: "testGroups[0].tests[0].tag", kind: .notHexadecimal, testIDs: [1]))
   }
 
   @Test(arguments: ["tcId", "result", "key", "msg", "tag"])
@@ -86,7 +147,7 @@ import Testing
       found
         == VectorFault(
           file: "test.json", location: "testGroups[0].tests[0].\(name)", kind: .missing,
-          testID: name == "tcId" ? nil : 1))
+          testIDs: name == "tcId" ? [] : [1]))
   }
 
   @Test func `a group or file that lacks what its type needs is malformed`() {
@@ -104,12 +165,17 @@ import Testing
     for name in ["measurement", "proof", "measurement_token", "session"] {
       let found = fault(
         in: file(schema: "\"schema\":\"\(name)_schema_v2.json\",", type: "FutureTest", tests: test))
-      #expect(found == VectorFault(file: "test.json", location: "testGroups[0].type", kind: .unknownType))
+      #expect(found == VectorFault(file: "test.json", location: "testGroups[0].type", kind: .unknownType, testIDs: [1]))
     }
   }
 }
 
 extension String {
+  fileprivate func replacing(first text: String, with other: String) -> String {
+    let parts = split(separator: text, maxSplits: 1, omittingEmptySubsequences: false)
+    return parts.joined(separator: other)
+  }
+
   func replacing(_ text: String, with other: String) -> String {
     split(separator: text, omittingEmptySubsequences: false).joined(separator: other)
   }

@@ -97,6 +97,16 @@ import Testing
       """
     let report = try VectorFile(parsing: Array(text.utf8), name: "test.json").replay()
     #expect(report.skips.map(\.reason) == ["no kdfParameter", "no dkm"])
-    #expect(report.faults.map(\.testID) == [3, 4])
+    #expect(report.faults.map(\.testIDs) == [[3], [4]])
+  }
+
+  @Test func `a test without a number, and a group without tests, leave out nothing else`() throws {
+    let text = """
+      {"algorithm":"KDA","mode":"HKDF","testGroups":[{"tests":[{"dkm":"00"},{"tcId":2}]},{"tests":1},
+      {"tests":[{"tcId":3,"testPassed":"no"},{"tcId":4}]}]}
+      """
+    let report = try VectorFile(parsing: Array(text.utf8), name: "test.json").replay()
+    #expect(report.summary == "0 passed, 3 failed, 2 skipped")
+    #expect(report.faults.map(\.testIDs) == [[], [], [3]])
   }
 }

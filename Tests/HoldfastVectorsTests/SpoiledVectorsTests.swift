@@ -112,7 +112,9 @@ import Testing
 
   @Test(arguments: ["deviceId", "deviceKid", "devicePublicKey", "devicePrivateKey", "issuerPublicKey", "issuerKid"])
   func `a group whose keys and ids do not belong together is not replayed as if they did`(name: String) throws {
-    let root = try committedFile("session_test.json").keepingTests { type, _ in type == "SessionRound" }
+    let root = try committedFile("session_test.json").keepingTests { type, test in
+      type == "SessionRound" && test["result"] == .string("valid")
+    }
     let spoiled = root.changed { file in
       file["testGroups"] = .array(
         (file["testGroups"]?.elements ?? []).map { $0.changed { $0[name] = $0[name]?.spoiled(at: 1) } })

@@ -4,8 +4,12 @@ import contextlib
 import json
 import os
 import pathlib
+import pty
 import signal
+import socket
+import threading
 import time
+import tty
 
 from holdfast_peer import session, transport
 from holdfast_peer.command_line import CommandLine, read_descriptor, stop
@@ -191,6 +195,63 @@ class BridgedDevice(LinuxDevice):
 
     def frames(self):
         return self.connect(lambda: transport.connect_stream(self.stream))
+
+
+class Terminal:
+    """A pseudo-terminal whose far end is joined to a socket of bytes."""
+
+    def __init__(self, path):
+        self.far, self.near = pty.openpty()
+        tty.setraw(self.near)
+        self.name = os.ttyname(self.near)
+        self.handle = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.handle.connect(path)
+        for source, target in (
+            (lambda: os.read(self.far, 4096), self.handle.sendall),
+            (lambda: self.handle.recv(4096), lambda data: os.write(self.far, data)),
+        ):
+            threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    @staticmethod
+    def _copy(source, target):
+        try:
+            while data := source():
+                target(data)
+        except OSError:
+            pass
+
+    def __exit__(self, *_):
+        self.handle.shutdown(socket.SHUT_RDWR)
+        for end in (self.near, self.far):
+            os.close(end)
+
+
+class Line:
+    """A serial line: two pseudo-terminals, whose far ends are joined. A device has one end of it, and a program the other."""
+
+    def __init__(self):
+        self.ends, self.names = [], []
+        for _ in range(2):
+            far, near = pty.openpty()
+            tty.setraw(near)
+            self.ends.append((far, near))
+            self.names.append(os.ttyname(near))
+        for (source, _), (target, _) in (self.ends, self.ends[::-1]):
+            threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
+
+    @staticmethod
+    def _copy(source, target):
+        with contextlib.suppress(OSError):
+            while data := os.read(source, 4096):
+                while data:
+                    data = data[os.write(target, data) :]
+
+    def close(self):
+        for end in (end for ends in self.ends for end in ends):
+            os.close(end)
 
 
 def expect_status(outcome, name, what="status"):

@@ -3,16 +3,13 @@
 import json
 import os
 import pathlib
-import pty
 import signal
 import socket
 import subprocess
-import threading
 import time
-import tty
 
 import pytest
-from devices import BUSY, BridgedDevice, served, wait_for
+from devices import BUSY, BridgedDevice, Terminal, served, wait_for
 from holdfast_peer import session, transport
 from holdfast_peer.command_line import stop
 
@@ -193,38 +190,6 @@ def test_a_flood_of_provers_does_not_fill_the_log(device):
         f"provers that are told of, in {counts}"
     )
     device.start_bridge()
-
-
-class Terminal:
-    """A pseudo-terminal whose far end is joined to a socket of bytes."""
-
-    def __init__(self, path):
-        self.far, self.near = pty.openpty()
-        tty.setraw(self.near)
-        self.name = os.ttyname(self.near)
-        self.handle = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.handle.connect(path)
-        for source, target in (
-            (lambda: os.read(self.far, 4096), self.handle.sendall),
-            (lambda: self.handle.recv(4096), lambda data: os.write(self.far, data)),
-        ):
-            threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    @staticmethod
-    def _copy(source, target):
-        try:
-            while data := source():
-                target(data)
-        except OSError:
-            pass
-
-    def __exit__(self, *_):
-        self.handle.shutdown(socket.SHUT_RDWR)
-        for end in (self.near, self.far):
-            os.close(end)
 
 
 def test_a_terminal_may_be_between_bridge_and_device(device):

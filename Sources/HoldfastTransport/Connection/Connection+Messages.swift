@@ -248,8 +248,12 @@ extension Connection {
     frame[0] = UInt8(truncatingIfNeeded: message.count >> 8)
     frame[1] = UInt8(truncatingIfNeeded: message.count)
     for index in message.indices { frame[2 + index] = message[index] }
-    let span = frame.span
-    try unsafe span.withUnsafeBytes { bytes throws(TransportError) in
+    try sendBytes(frame.span, by: deadline)
+  }
+
+  /// Sends bytes on a stream, which need not be whole frames, with the errors of ``send(_:by:)``. It is for tests of a peer.
+  package func sendBytes(_ bytes: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
+    try unsafe bytes.withUnsafeBytes { bytes throws(TransportError) in
       var sentCount = 0
       do throws(TransportError) {
         while sentCount < bytes.count {

@@ -24,7 +24,7 @@ struct ActuatorAnswerVectors<Coding: ActuatorCoding>: ReplayableGroup {
   }
 }
 
-/// The vectors `ActuatorCommand`: a command on its way to an actuator. Source: docs/operating.md, Actuators.
+/// The vectors `ActuatorCommand`: a command on its way to an actuator, written in both encodings. Source: docs/operating.md, Actuators.
 struct ActuatorCommandVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 

@@ -10,13 +10,17 @@ package struct VectorFile {
 
   /// The file's name, as the caller gave it.
   package let name: String
-  /// The number of tests, at least one.
-  package let testCount: Int
+  /// The number of tests in all groups whose tests can be counted, with those that are malformed.
+  package private(set) var testCount = 0
+  /// The faults in the frame: each leaves out a test, a group, or nothing.
+  package private(set) var faults: [VectorFault] = []
   let frame: VectorNode
-  let groups: [VectorGroup]
+  private(set) var groups: [VectorGroup] = []
 
-  /// Reads a file and checks its frame: that it is JSON and has the required members, that `numberOfTests` is right,
-  /// that no `tcId` occurs twice, and that each `result` is one of the three values.
+  /// Reads a file and checks its frame: that it is JSON, names a schema and has groups.
+  ///
+  /// All other faults are in ``faults``, and the tests that they do not concern can be replayed: a group or a test that lacks a
+  /// member, a wrong `numberOfTests`, a `tcId` that occurs twice, a `result` that is none of the three values.
   ///
   /// - Parameters:
   ///   - bytes: The whole file.
@@ -31,62 +35,83 @@ package struct VectorFile {
     }
     self.name = name
     frame = VectorNode(value: root, file: name, location: "")
-    if root["schema"] == nil, let unframed = try Self.unframedGroups(frame) {
-      groups = unframed
-      testCount = unframed.reduce(0) { $0 + $1.tests.count }
-      guard testCount > 0 else { throw frame.fault(.noTests) }
-      try checkTestIDs()
-      return
+    if root["schema"] == nil, try readUnframedGroups() {
+      if testCount == 0, faults.isEmpty { faults.append(frame.fault(.noTests)) }
+    } else {
+      let schemaName = try frame.member("schema")
+      guard let schema = VectorSchema(file: try schemaName.text()) else { throw schemaName.fault(.unknownSchema) }
+      do throws(VectorFault) { try checkTextMembers() } catch { faults.append(error) }
+      readGroups(try frame.member("testGroups").elements()) { (node, faults) throws(VectorFault) in
+        try VectorGroup(node, types: schema.ownTypes, &faults)
+      }
+      do throws(VectorFault) { try checkNumberOfTests() } catch { faults.append(error) }
     }
-    let schemaName = try frame.member("schema")
-    guard let schema = VectorSchema(file: try schemaName.text()) else { throw schemaName.fault(.unknownSchema) }
-    try Self.checkTextMembers(of: frame)
-    var groups: [VectorGroup] = []
-    for node in try frame.member("testGroups").elements() {
-      groups.append(try VectorGroup(node, types: schema.ownTypes))
-    }
-    self.groups = groups
-    testCount = groups.reduce(0) { $0 + $1.tests.count }
-    try checkNumberOfTests()
-    try checkTestIDs()
+    leaveOutRepeatedTests()
   }
 
-  /// Returns the tests of a file in another form than Wycheproof's: an example of the COSE working group or of RFC 7520, two nested
-  /// ones, a JSON Web Key, or a file of NIST's. Returns nil if the file has none of these forms.
-  private static func unframedGroups(_ frame: VectorNode) throws(VectorFault) -> [VectorGroup]? {
-    if frame.value["algorithm"]?.text == "KDA" {
-      var groups: [VectorGroup] = []
-      for node in try frame.member("testGroups").elements() { groups.append(try VectorGroup(keyDerivation: node)) }
-      return groups
+  /// Reads each group; one that cannot be read is a fault.
+  private mutating func readGroups(
+    _ nodes: [VectorNode], _ read: (VectorNode, inout [VectorFault]) throws(VectorFault) -> VectorGroup
+  ) {
+    for node in nodes {
+      testCount += node.value["tests"]?.elements?.count ?? 0
+      do throws(VectorFault) { groups.append(try read(node, &faults)) } catch { faults.append(error) }
     }
-    if frame.value["kty"] != nil { return [try VectorGroup(examples: [frame], type: "JWKExample")] }
+  }
+
+  /// Reads the tests of a file in another form than Wycheproof's: an example of the COSE working group or of RFC 7520, two nested
+  /// ones, a JSON Web Key, or a file of NIST's. Returns false if the file has none of these forms.
+  private mutating func readUnframedGroups() throws(VectorFault) -> Bool {
+    if frame.value["algorithm"]?.text == "KDA" {
+      readGroups(try frame.member("testGroups").elements()) { (node, faults) throws(VectorFault) in
+        try VectorGroup(keyDerivation: node, &faults)
+      }
+      return true
+    }
+    guard let examples = try examples() else { return false }
+    groups = [examples]
+    testCount = examples.tests.count
+    return true
+  }
+
+  private func examples() throws(VectorFault) -> VectorGroup? {
+    if frame.value["kty"] != nil { return try VectorGroup(examples: [frame], type: "JWKExample") }
     if let inner = frame.optional("sign"), let outer = frame.optional("encrypt") {
-      return [try VectorGroup(examples: [inner, outer], type: "JOSEExample")]
+      return try VectorGroup(examples: [inner, outer], type: "JOSEExample")
     }
     guard frame.value["input"] != nil, let output = frame.value["output"] else { return nil }
     let isCOSE = output["cbor"] != nil || output.members == nil
-    return [try VectorGroup(examples: [frame], type: isCOSE ? "COSEExample" : "JOSEExample")]
+    return try VectorGroup(examples: [frame], type: isCOSE ? "COSEExample" : "JOSEExample")
   }
 
   private func checkNumberOfTests() throws(VectorFault) {
     let member = try frame.member("numberOfTests")
     let stated = try member.number()
+    let areCounted = try frame.member("testGroups").elements().allSatisfy { $0.value["tests"]?.elements != nil }
+    guard areCounted else { return }
     guard stated == testCount else { throw member.fault(.wrongNumberOfTests(stated: stated, found: testCount)) }
     guard testCount > 0 else { throw member.fault(.noTests) }
   }
 
-  private func checkTestIDs() throws(VectorFault) {
+  /// Takes each test out whose `tcId` another one before it has.
+  private mutating func leaveOutRepeatedTests() {
     var seen: Set<UInt64> = []
-    for group in groups {
-      for test in group.tests where !seen.insert(test.id).inserted {
-        throw test.node.fault(.duplicateTestID(test.id))
+    for index in groups.indices {
+      var tests: [VectorTest] = []
+      for test in groups[index].tests {
+        if seen.insert(test.id).inserted {
+          tests.append(test)
+        } else {
+          faults.append(test.node.fault(.duplicateTestID(test.id)).inTest(test.id))
+        }
       }
+      groups[index].tests = tests
     }
   }
 
   /// Checks the types of the members that only inform a reader. They are optional, because not all Wycheproof files
   /// have them.
-  private static func checkTextMembers(of frame: VectorNode) throws(VectorFault) {
+  private func checkTextMembers() throws(VectorFault) {
     _ = try frame.optional("algorithm")?.text()
     for line in try frame.optional("header")?.elements() ?? [] { _ = try line.text() }
     if let notes = frame.optional("notes"), notes.value.members == nil { throw notes.fault(.wrongType) }
@@ -95,19 +120,27 @@ package struct VectorFile {
 
 /// A group of tests, with the members that they share.
 struct VectorGroup {
-  let type: String
+  private(set) var type = ""
   let node: VectorNode
-  let tests: [VectorTest]
+  fileprivate(set) var tests: [VectorTest] = []
 
-  /// Reads the frame of a group. Its type must be one of `types`, unless that is nil.
-  init(_ node: VectorNode, types: [String]?) throws(VectorFault) {
-    let type = try node.member("type")
-    self.type = try type.text()
-    if let types, !types.contains(self.type) { throw type.fault(.unknownType) }
+  /// Reads the frame of a group, and each test that is not malformed. The type must be one of `types`, unless that is nil.
+  init(_ node: VectorNode, types: [String]?, _ faults: inout [VectorFault]) throws(VectorFault) {
     self.node = node
-    var tests: [VectorTest] = []
-    for test in try node.member("tests").elements() { tests.append(try VectorTest(test)) }
-    self.tests = tests
+    try readTests(&faults) { (test) throws(VectorFault) in try VectorTest(test) }
+    do throws(VectorFault) {
+      let type = try node.member("type")
+      self.type = try type.text()
+      if let types, !types.contains(self.type) { throw type.fault(.unknownType) }
+    } catch { throw error.inGroup(of: tests) }
+  }
+
+  private mutating func readTests(
+    _ faults: inout [VectorFault], _ read: (VectorNode) throws(VectorFault) -> VectorTest
+  ) throws(VectorFault) {
+    for test in try node.member("tests").elements() {
+      do throws(VectorFault) { tests.append(try read(test)) } catch { faults.append(error) }
+    }
   }
 
   /// Reads examples, which have no frame, no numbers and no group.
@@ -120,12 +153,10 @@ struct VectorGroup {
   }
 
   /// Reads a group of NIST's tests of key derivation.
-  init(keyDerivation node: VectorNode) throws(VectorFault) {
+  init(keyDerivation node: VectorNode, _ faults: inout [VectorFault]) throws(VectorFault) {
     type = "KeyDerivationTest"
     self.node = node
-    var tests: [VectorTest] = []
-    for test in try node.member("tests").elements() { tests.append(try VectorTest(keyDerivation: test)) }
-    self.tests = tests
+    try readTests(&faults) { (test) throws(VectorFault) in try VectorTest(keyDerivation: test) }
   }
 }
 
@@ -250,63 +281,6 @@ struct VectorNode {
 
   /// Whether the value is null.
   var isNull: Bool { value == .null }
-}
-
-/// A fault in a vector file: in the file as a whole, in a group, or in one test. The rest is replayed nevertheless.
-package struct VectorFault: Error, Sendable, Equatable {
-  /// The file's name, as the caller gave it.
-  package let file: String
-  /// The location in the file, such as `testGroups[1].tests[7].tag`; empty for the file as a whole.
-  package let location: String
-  /// The mistake at this location.
-  package let kind: Kind
-  /// The `tcId` of the test that the location is in; nil if it is in none.
-  package let testID: UInt64?
-
-  /// Creates a fault at a location in a file.
-  package init(file: String, location: String, kind: Kind, testID: UInt64? = nil) {
-    self.file = file
-    self.location = location
-    self.kind = kind
-    self.testID = testID
-  }
-
-  /// Returns the same fault in the test with a `tcId`.
-  func inTest(_ testID: UInt64) -> VectorFault {
-    VectorFault(file: file, location: location, kind: kind, testID: testID)
-  }
-
-  /// The mistakes in a file.
-  package enum Kind: Sendable, Equatable {
-    /// The file is not JSON or not UTF-8, or an object has a member twice.
-    case notJSON
-    /// The file is longer than ``VectorFile/maximumByteCount``.
-    case tooLong
-    /// A required member is missing.
-    case missing
-    /// A member has the wrong JSON type.
-    case wrongType
-    /// The text is not an even number of hexadecimal digits.
-    case notHexadecimal
-    /// The number of bytes is not the required one.
-    case wrongByteCount(expected: Int, found: Int)
-    /// The value has the right type but is not permitted.
-    case wrongValue
-    /// `numberOfTests` differs from the number of tests in all groups.
-    case wrongNumberOfTests(stated: UInt64, found: Int)
-    /// The file has no tests.
-    case noTests
-    /// Another test in the file has the same `tcId`.
-    case duplicateTestID(UInt64)
-    /// The `result` is not `valid`, `invalid` or `acceptable`.
-    case unknownResult
-    /// The schema is neither one of Holdfast nor one of Wycheproof.
-    case unknownSchema
-    /// The file uses one of Holdfast's schemas, which does not have the group's `type`.
-    case unknownType
-    /// The key does not match the private key or the key id next to it.
-    case keysDiffer
-  }
 }
 
 /// Decodes hexadecimal digits of either case; nil unless there is an even number of digits and nothing else.

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// The vectors `Measurement`: components, salt and proof key determine the configuration, both measurements and the
-/// proof key's id.
+/// proof key's id. A test is refused if one of them is another, or if an input has another length.
 ///
 /// Source: docs/protocol.md, Measurement.
 struct MeasurementVectors: ReplayableGroup {
@@ -19,25 +19,25 @@ struct MeasurementVectors: ReplayableGroup {
 
 /// A parsed test of `Measurement`.
 private struct MeasurementVector {
-  let proofKey: FixedBytes<16>
+  let proofKey: [UInt8]
   let app: [NamedDigest]
   let device: [NamedDigest]
-  let salt: ConfigurationSalt
+  let salt: [UInt8]
   let created: UInt64
   let configuration: [UInt8]
-  let integrity: FixedBytes<32>
-  let deviceMeasurement: FixedBytes<32>
+  let integrity: [UInt8]
+  let deviceMeasurement: [UInt8]
   let proofKeyID: KeyID
 
   init(_ node: VectorNode) throws(VectorFault) {
-    proofKey = try node.member("mpk").fixed()
+    proofKey = try node.member("mpk").bytes()
     app = try NamedDigest.list(node.member("appComponents"))
     device = try NamedDigest.list(node.member("deviceComponents"))
-    salt = try node.member("salt").fixed()
+    salt = try node.member("salt").bytes()
     created = try node.member("created").number()
     configuration = try node.member("configuration").bytes()
-    integrity = try node.member("integrity").fixed()
-    deviceMeasurement = try node.member("device").fixed()
+    integrity = try node.member("integrity").bytes()
+    deviceMeasurement = try node.member("device").bytes()
     proofKeyID = try node.member("mpkId").fixed()
   }
 
@@ -45,7 +45,7 @@ private struct MeasurementVector {
     let app = try Self.components(app)
     let device = try Self.components(device)
     var cryptography = OpenSSLCryptography()
-    let key = secret(proofKey)
+    guard let key = MeasurementProofKey(copying: proofKey.span) else { throw Refusal(reason: "mpk of another length") }
     let keyID: KeyID
     do throws(CryptographyFailure) {
       keyID = try measurementProofKeyID(key, using: &cryptography)
@@ -64,13 +64,14 @@ private struct MeasurementVector {
         try made.integrityMeasurement(app: app, device: device, using: &cryptography))
       measured.device = publicBytes(try made.deviceMeasurement(device: device, using: &cryptography))
     } catch { throw Refusal(reason: "no measurement") }
-    guard measured.integrity == integrity else { throw Refusal(reason: "integrity differs") }
-    guard measured.device == deviceMeasurement else { throw Refusal(reason: "device differs") }
+    try Refusal.unless(array(measured.integrity.bytes), integrity, "integrity")
+    try Refusal.unless(array(measured.device.bytes), deviceMeasurement, "device")
   }
 
   private func makeConfiguration(
     app: [Component], device: [Component], policy: MeasurementPolicy
   ) throws(Refusal) -> MeasurementConfiguration {
+    guard let salt = ConfigurationSalt(salt.span) else { throw Refusal(reason: "salt of another length") }
     do throws(EncodingFault) {
       return try MeasurementConfiguration(
         salt: salt, mpkID: proofKeyID, appIDs: app.map { $0.id }, deviceIDs: device.map { $0.id }, created: created,
@@ -83,7 +84,8 @@ private struct MeasurementVector {
     var components: [Component] = []
     for item in list.sorted(by: { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }) {
       guard let id = ComponentID(item.id) else { throw Refusal(reason: "a component id is too long") }
-      components.append(Component(id: id, digest: item.digest))
+      guard let digest = Digest(item.digest.span) else { throw Refusal(reason: "a digest of another length") }
+      components.append(Component(id: id, digest: digest))
     }
     return components
   }
@@ -92,14 +94,14 @@ private struct MeasurementVector {
 /// A component in a vector: `[id, digest]`.
 private struct NamedDigest {
   let id: String
-  let digest: Digest
+  let digest: [UInt8]
 
   static func list(_ node: VectorNode) throws(VectorFault) -> [NamedDigest] {
     var list: [NamedDigest] = []
     for pair in try node.elements() {
       let parts = try pair.elements()
       guard parts.count == 2 else { throw pair.fault(.wrongValue) }
-      list.append(NamedDigest(id: try parts[0].text(), digest: try parts[1].fixed()))
+      list.append(NamedDigest(id: try parts[0].text(), digest: try parts[1].bytes()))
     }
     return list
   }

@@ -33,14 +33,17 @@ package struct Report: Sendable, Equatable {
   /// The reasons for skipped tests, in the order in which they first occurred.
   package private(set) var skips: [Skip] = []
 
-  /// The faults in groups and tests, which were not replayed, in the order of the files.
+  /// The faults in files, groups and tests; the latter two were not replayed. They are in the order of the files.
   package private(set) var faults: [VectorFault] = []
 
   /// Creates an empty report.
   package init() {}
 
-  /// The number of tests that failed, and of faults.
-  package var failed: Int { failures.count + faults.count }
+  /// Creates a report on a file of which no test was replayed yet.
+  init(on file: VectorFile) { faults = file.faults }
+
+  /// The number of tests that failed or that a fault left out, and of the other faults.
+  package var failed: Int { faults.reduce(failures.count) { $0 + $1.testCount } }
 
   /// The number of tests that were skipped.
   package var skipped: Int { skips.reduce(0) { $0 + $1.count } }
@@ -135,9 +138,9 @@ extension VectorFile {
   ///
   /// - Returns: A report on ``testCount`` tests.
   package func replay() -> Report {
-    var report = Report()
+    var report = Report(on: self)
     for group in groups {
-      do throws(VectorFault) { try replay(group, into: &report) } catch { report.add(error) }
+      do throws(VectorFault) { try replay(group, into: &report) } catch { report.add(error.inGroup(of: group.tests)) }
     }
     return report
   }

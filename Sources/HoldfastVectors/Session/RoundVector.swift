@@ -2,7 +2,8 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastReplay
 
-/// The vectors `SessionRound`: a complete round with every value that either side computes.
+/// The vectors `SessionRound`: a complete round with every value that either side computes. In an invalid test, a value is not what
+/// follows from the others, or one of the messages is to be refused.
 ///
 /// Source: docs/protocol.md, Session. Each value is recomputed. The prover's session then takes part in the round, and
 /// so does the device's session if the vector does not depend on the device's state.

@@ -15,6 +15,9 @@ package struct TargetDevice {
   /// The tests without an answer since the last one with an answer.
   private var silentCount = 0
 
+  /// Whether the device takes bulletins; nil while that is not known.
+  var takesMail: Bool?
+
   private static let patientFailureCount = 9
   private static let pauseMilliseconds: CInt = 10
   private static let mostSilent = 3
@@ -39,7 +42,8 @@ package struct TargetDevice {
         return try receiveChallenge(by: deadline)
       } catch {
         disconnect()
-        guard error == .closed, !deadline.hasPassed else { throw error }
+        // On a line, the rest of an earlier message may come first.
+        guard [.closed, .truncated, .tooLong].contains(error), !deadline.hasPassed else { throw error }
         _ = poll(nil, 0, Self.pauseMilliseconds)
       }
     }
@@ -66,6 +70,76 @@ package struct TargetDevice {
       if silentCount >= Self.mostSilent { throw error }
       return nil
     }
+  }
+
+  /// Whether messages are frames in a stream of bytes.
+  var hasStream: Bool { endpoint.scheme.framing == .stream }
+  /// Whether the device is at a serial line, or at a stream that stands for one.
+  var isSerial: Bool { endpoint.scheme.isSerial }
+  /// Whether the device is at a serial line, which no malformed message ends.
+  var isTerminal: Bool {
+    if case .terminal = endpoint.address { return true }
+    return false
+  }
+
+  /// Sends bytes in answer to a challenge, and counts the answers until the device is quiet or ends the connection.
+  ///
+  /// The connection then ends. On a line, the device then knows that the bytes have ended.
+  ///
+  /// - Parameter expected: the answers for which the device has as much time as for any; the quiet begins afterwards.
+  mutating func answers(
+    toBytes bytes: [UInt8], expected: FrameAnswers, quietMilliseconds: Int
+  ) throws(TransportError) -> FrameAnswers {
+    _ = try challenge()
+    defer { disconnect() }
+    guard let connection = link?.connection else { return FrameAnswers() }
+    // A device on a line may have been asked for the challenge twice.
+    if isTerminal { _ = answers(on: connection, quietMilliseconds: TargetFrames.quietMilliseconds) }
+    // A device may end the connection before it has read everything.
+    do throws(TransportError) {
+      try connection.sendBytes(bytes.span, by: Deadline(afterMilliseconds: timeoutMilliseconds))
+    } catch {}
+    let answers = answers(on: connection, expected: expected, quietMilliseconds: quietMilliseconds)
+    if isSerial, !isTerminal {
+      // A device with connections ends this one, and one without notices the silence.
+      _ = Glibc.shutdown(connection.file.descriptor, CInt(SHUT_WR))
+      _ = self.answers(on: connection, quietMilliseconds: TargetFrames.lineQuietMilliseconds)
+    }
+    return answers
+  }
+
+  private func answers(
+    on connection: Connection, expected: FrameAnswers = FrameAnswers(), quietMilliseconds: Int
+  ) -> FrameAnswers {
+    var answers = FrameAnswers()
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    var quiet = Deadline(afterMilliseconds: quietMilliseconds)
+    while true {
+      let isComplete =
+        answers.malformedCount >= expected.malformedCount && answers.emptyCount >= expected.emptyCount
+      do throws(TransportError) {
+        let message = try connection.receive(
+          by: isComplete ? quiet : deadline, wholeWithin: Self.wholeMilliseconds)
+        guard let status = try? VerdictMessage(message.bytes.span).status, status == .malformed else {
+          // A device on a line repeats its challenge, which does not prolong the wait.
+          if isComplete ? quiet.hasPassed : deadline.hasPassed { return answers }
+          continue
+        }
+        answers.malformedCount += 1
+      } catch {
+        guard error == .emptyFrame else { return answers }
+        answers.emptyCount += 1
+      }
+      quiet = Deadline(afterMilliseconds: quietMilliseconds)
+    }
+  }
+
+  /// Sends a message that needs no challenge, and returns the answer to it; nil for none. The connection then ends.
+  mutating func answer(toMail message: [UInt8]) throws(TransportError) -> [UInt8]? {
+    _ = try challenge()
+    let answer = try answer(to: message)
+    disconnect()
+    return answer
   }
 
   /// Ends the connection if the device does, or if it would become slow.

@@ -7,18 +7,47 @@ import HoldfastLinux
 package struct TargetKeys {
   /// The device's id.
   package let deviceID: DeviceID
-  /// The public key of the only issuer that the device trusts.
+  /// The public key of the issuer that the device trusts.
   package let issuer: P256Point
+  /// The key that another issuer shares with the device; nil if the file has none.
+  package let macKey: FixedBytes<32>?
   fileprivate let scalar: FixedBytes<32>
+
+  /// The same key, to be trusted.
+  package var issuerMACKey: IssuerKey? {
+    guard let macKey else { return nil }
+    return .mac(secret(macKey))
+  }
+}
+
+/// The tokens that a device under test accepts in addition to signed ones, by its policy.
+package enum TargetPolicy: String, CaseIterable, Sendable {
+  /// None.
+  case signed
+  /// Tokens that nobody signed.
+  case unsigned
+  /// Tokens under a MAC.
+  case mac
+
+  /// Whether the policy takes tokens that nobody signed.
+  package var acceptsUnsigned: Bool { self == .unsigned }
+  /// Whether the policy takes tokens under a MAC.
+  package var acceptsMAC: Bool { self == .mac }
 }
 
 extension VectorFile {
   /// Returns the keys in the first group that has any; nil if there are none.
   package func targetKeys() throws(VectorFault) -> TargetKeys? {
+    if let fault = faults.first { throw fault }
     for group in groups {
       guard let scalar = group.node.optional("devicePrivateKey") else { continue }
       let parties = try Parties(group.node)
-      return TargetKeys(deviceID: parties.deviceID, issuer: parties.trust.publicKey, scalar: try scalar.fixed())
+      var macKey: FixedBytes<32>?
+      for other in groups where other.node.value["deviceId"] == group.node.value["deviceId"] {
+        if macKey == nil { macKey = try other.node.optional("macKey")?.fixed() }
+      }
+      return TargetKeys(
+        deviceID: parties.deviceID, issuer: parties.trust.publicKey, macKey: macKey, scalar: try scalar.fixed())
     }
     return nil
   }

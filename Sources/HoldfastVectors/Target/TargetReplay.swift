@@ -7,14 +7,21 @@ extension VectorFile {
   ///
   /// The other tests are skipped, with the reason. A test fails if the device does not answer it.
   ///
+  /// - Parameters:
+  ///   - policy: the tokens that the device's policy accepts.
+  ///   - issuer: the issuer whose private key is known; without it, the tests that need fresh tokens are skipped.
   /// - Throws: the error of the transport, if there is no device, or if it no longer answers.
-  package func replay(at device: inout TargetDevice) throws(TransportError) -> Report {
-    var report = Report()
+  package func replay(
+    at device: inout TargetDevice, accepting policy: TargetPolicy, issuer: TargetIssuer?
+  ) throws(TransportError) -> Report {
+    var report = Report(on: self)
     for group in groups {
       let target: TargetGroup
       let challenge = try device.challenge()
-      do throws(VectorFault) { target = try TargetGroup(group, of: self, at: challenge) } catch {
-        report.add(error)
+      do throws(VectorFault) {
+        target = try TargetGroup(group, of: self, at: challenge, accepting: policy, issuer: issuer)
+      } catch {
+        report.add(error.inGroup(of: group.tests))
         continue
       }
       for vector in group.tests {
@@ -48,42 +55,69 @@ private enum TargetGroup {
   case skipped(String)
   /// The message is sent as it is, and must be answered as malformed if it is invalid.
   case messages
+  /// The bytes are sent as they are.
+  case frames(isLine: Bool)
   /// The token is sent in a round.
   case tokens(TokenEncoding)
   /// The request is sealed and sent with this token.
   case requests(TokenCarrier)
-  /// The token and the request of a round are sent in another round.
-  case rounds
+  /// The token and the request of a round, or what is wrong in its M2, are sent in another round.
+  case rounds(Parties, TargetIssuer?)
+  /// Requests with these numbers are sent, one after the other, with a fresh token.
+  case numbers(TargetIssuer)
+  /// The message is sent after a round, in place of M2.
+  case mail(TargetIssuer)
+  /// The bulletin is delivered after a round, if it is to be refused.
+  case bulletins(TargetIssuer)
 
-  init(_ group: VectorGroup, of file: VectorFile, at m1: [UInt8]) throws(VectorFault) {
+  init(
+    _ group: VectorGroup, of file: VectorFile, at m1: [UInt8], accepting policy: TargetPolicy, issuer: TargetIssuer?
+  ) throws(VectorFault) {
     let challenge: Challenge
     do throws(EncodingFault) { challenge = try Challenge(m1.span) } catch { throw group.node.fault(.wrongValue) }
     switch group.type {
     case "SessionM2", "SessionCompatibility", "ActivationMessage": self = .messages
+    case "Frames": self = .frames(isLine: try group.node.member("isLine").flag())
     case "MeasurementTokenCOSE", "MeasurementTokenJOSE":
-      guard try Parties(group.node).is(challenge) else {
-        self = .skipped(Self.otherKey)
-        return
-      }
-      let acceptsUnsigned = try group.node.member("acceptUnsigned").flag()
-      let acceptsMAC = try group.node.optional("acceptMac")?.flag() ?? false
-      if acceptsUnsigned || acceptsMAC {
-        self = .skipped("another policy is needed: unsigned tokens, or MACs")
-      } else {
-        self = .tokens(group.type == "MeasurementTokenCOSE" ? .cose : .jose)
-      }
+      self = try Self.tokens(group, at: challenge, accepting: policy)
     case "SessionRequest":
       if let carrier = try file.carrier(for: challenge) {
         self = .requests(carrier)
       } else {
-        self = .skipped(Self.otherKey)
+        self = .skipped(TargetReason.otherKey)
       }
-    case "SessionRound": self = try Parties(group.node).is(challenge) ? .rounds : .skipped(Self.otherKey)
-    default: self = .skipped("tests of \(group.type) cannot be sent to a device")
+    case "SessionRound":
+      let parties = try Parties(group.node)
+      self = parties.is(challenge) ? .rounds(parties, issuer) : .skipped(TargetReason.otherKey)
+    case "RequestNumber": self = Self.group(of: issuer, at: challenge) { .numbers($0) }
+    case "BulletinMessage", "AuditMail": self = Self.group(of: issuer, at: challenge) { .mail($0) }
+    case "Bulletin": self = Self.group(of: issuer, at: challenge) { .bulletins($0) }
+    default: self = .skipped(TargetReason.forType(group.type))
     }
   }
 
-  private static let otherKey = "the device does not have the key of the vectors"
+  private static func tokens(
+    _ group: VectorGroup, at challenge: Challenge, accepting policy: TargetPolicy
+  ) throws(VectorFault) -> TargetGroup {
+    guard try Parties(group.node).is(challenge) else { return .skipped(TargetReason.otherKey) }
+    let acceptsUnsigned = try group.node.member("acceptUnsigned").flag()
+    let acceptsMAC = try group.node.optional("acceptMac")?.flag() ?? false
+    guard acceptsUnsigned == policy.acceptsUnsigned, acceptsMAC == policy.acceptsMAC else {
+      let needed: TargetPolicy = acceptsUnsigned ? .unsigned : acceptsMAC ? .mac : .signed
+      return .skipped("they are for a device that accepts other tokens: --accepts \(needed.rawValue)")
+    }
+    return .tokens(group.type == "MeasurementTokenCOSE" ? .cose : .jose)
+  }
+
+  private static func group(
+    of issuer: TargetIssuer?, at challenge: Challenge, _ group: (TargetIssuer) -> TargetGroup
+  ) -> TargetGroup {
+    guard let issuer else { return .skipped(TargetReason.noIssuer) }
+    guard challenge.deviceID == issuer.deviceID, challenge.keyID == issuer.deviceKeyID else {
+      return .skipped(TargetReason.otherKey)
+    }
+    return group(issuer)
+  }
 
   /// Reads a test.
   func test(_ vector: VectorTest) throws(VectorFault) -> TargetTest {
@@ -93,6 +127,7 @@ private enum TargetGroup {
       let message = try vector.bytes("message")
       guard 1...Message.maximumByteCount ~= message.count else { return .skipped("no message has that length") }
       return .message(message)
+    case .frames(let isLine): return .frames(try TargetFrames(vector, isLine: isLine))
     case .tokens(let encoding):
       let claims = vector.result == .valid ? try vector.node.member("claims") : nil
       if let claims, try claims.member("issuedAt").number() > SystemClock().unixSeconds() ?? 0 {
@@ -100,9 +135,27 @@ private enum TargetGroup {
       }
       return .token(try TokenCarrier(try vector.bytes("token"), encoding, claims: claims))
     case .requests(let carrier): return .request(try vector.bytes("message"), carrier)
-    case .rounds:
+    case .rounds(let parties, let issuer):
       let round = try RoundVector(vector.node)
-      return .request(round.request, TokenCarrier(round))
+      guard vector.result == .invalid else { return .request(round.request, TokenCarrier(round)) }
+      return try TargetTest(wrong: round, parties, issuer)
+    case .numbers(let issuer):
+      let accepted = try vector.node.member("accepted").elements().map { (node) throws(VectorFault) in
+        try node.number()
+      }
+      guard try vector.node.member("clockFloor").number() < vector.node.member("expires").number() else {
+        return .skipped("the token has expired, and a device's clock cannot be set from outside")
+      }
+      return .numbers(accepted, try vector.node.member("number").number(), issuer)
+    case .mail(let issuer):
+      let message = try vector.bytes("message")
+      guard 1...Message.maximumByteCount ~= message.count else { return .skipped("no message has that length") }
+      return .mail(message, issuer)
+    case .bulletins(let issuer):
+      guard vector.result == .invalid else { return .skipped("a device would keep what the bulletin says") }
+      let bulletin = try vector.bytes("bulletin")
+      guard bulletin.count <= Bulletin.maximumByteCount else { return .skipped("no message has that length") }
+      return .bulletin(bulletin, issuer)
     }
   }
 }
@@ -112,69 +165,4 @@ extension Parties {
   fileprivate func `is`(_ challenge: Challenge) -> Bool {
     challenge.deviceID == deviceID && challenge.keyID == deviceKeyID
   }
-}
-
-/// A test that a device judges.
-private enum TargetTest {
-  case skipped(String)
-  case message([UInt8])
-  case token(TokenCarrier)
-  case request([UInt8], TokenCarrier)
-
-  /// The request that comes with a token under test. No policy names the command, so no device carries it out.
-  private static let harmless: [UInt8] = [0xa1, 0x01, 0x6f] + Array("holdfast-vector".utf8)
-
-  /// Has a device judge the test.
-  func outcome(at device: inout TargetDevice) throws(TransportError) -> Outcome {
-    switch self {
-    case .skipped(let reason): return .skipped(reason)
-    case .message(let message):
-      _ = try device.challenge()
-      guard let answer = try device.answer(to: message) else { return .failed("no answer") }
-      return Self.status(of: answer) == .malformed ? .refused("malformed") : .accepted
-    case .token(let carrier):
-      let verdict = try verdict(on: Self.harmless, carrier, at: &device)
-      switch verdict {
-      case .opened: return .accepted
-      case .unsealed(.tokenInvalid), .unsealed(.malformed): return .refused("\(verdict)")
-      // The device has opened a token with which nobody can prove.
-      case .unsealed(.deviceMismatch) where !carrier.isWhole: return .accepted
-      default: return .failed("the device answers \(verdict)")
-      }
-    case .request(let request, let carrier):
-      let verdict = try verdict(on: request, carrier, at: &device)
-      switch verdict {
-      case .opened: return .accepted
-      case .unsealed(.malformed): return .refused("malformed")
-      default: return .failed("the device answers \(verdict)")
-      }
-    }
-  }
-
-  private func verdict(
-    on request: [UInt8], _ carrier: TokenCarrier, at device: inout TargetDevice
-  ) throws(TransportError) -> TargetVerdict {
-    let m1 = try device.challenge()
-    let round: TargetRound
-    do throws(Refusal) { round = try TargetRound(carrier, request: request, m1: m1) } catch { return .none }
-    guard let answer = try device.answer(to: round.m2) else { return .none }
-    guard let status = Self.status(of: answer) else { return .other }
-    return round.opens(answer) ? .opened(status) : .unsealed(status)
-  }
-
-  private static func status(of answer: [UInt8]) -> Status? {
-    do throws(EncodingFault) { return try VerdictMessage(answer.span).status } catch { return nil }
-  }
-}
-
-/// A device's answer in a round.
-private enum TargetVerdict {
-  /// A verdict whose sealed part opens: the device has the token's secrets.
-  case opened(Status)
-  /// A verdict without a sealed part that opens.
-  case unsealed(Status)
-  /// A message that is no verdict.
-  case other
-  /// No answer.
-  case none
 }

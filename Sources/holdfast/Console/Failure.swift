@@ -232,7 +232,7 @@ extension Failure {
 
   /// Creates the failure for a fault in a file of test vectors.
   package init(_ fault: VectorFault) {
-    let test = fault.testID.map { ", tcId \($0)" } ?? ""
+    let test = fault.testIDs.isEmpty ? "" : ", tcId \(fault.testIDText)"
     let location = fault.location.isEmpty ? "" : ", \(fault.location)"
     self.init(.malformed, "\(fault.file)\(test)\(location): \(Self.reason(fault.kind))")
   }

@@ -26,7 +26,8 @@ struct VectorsReplay: Verb {
       Other tests are skipped, with the reason.
 
       With --target, the tests that a device judges are sent to a device, which must answer them as the vectors say. It \
-      needs the vectors' key, as a device of holdfast vectors device has it; without that, only messages are sent.
+      needs the vectors' key, as a device of holdfast vectors device has it; without that, only messages are sent. Of the other \
+      tests, the output says why they cannot be sent.
 
       The exit status is 2 if a test fails, or a file or a test is malformed; everything else is replayed nevertheless.
       """,
@@ -34,6 +35,7 @@ struct VectorsReplay: Verb {
       "holdfast vectors replay vectors/*.json",
       "holdfast vectors replay vectors/oath-hotp.json --json",
       "holdfast vectors replay vectors/*.json --target unix:lock.sock",
+      "holdfast vectors replay vectors/measurement_token_test.json --target unix:lock.sock --accepts mac",
     ])
 
   @Argument(help: "Files of test vectors.", completion: .file())
@@ -43,6 +45,7 @@ struct VectorsReplay: Verb {
     help: "The endpoint of a device, whose answers are compared, such as unix:/run/lock.sock or tty:/dev/ttyACM0.")
   var target: String?
 
+  @OptionGroup var policy: TargetPolicyOptions
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var output: OutputOptions
 
@@ -52,20 +55,22 @@ struct VectorsReplay: Verb {
     var device = endpoint.map { TargetDevice(at: $0, timeoutMilliseconds: timeoutMilliseconds) }
     var report = Report()
     var refusals: [Failure] = []
-    for path in files {
-      let file: VectorFile
-      do throws(Failure) { file = try VectorFile(path: path) } catch {
+    let read = files.compactMap { path -> VectorFile? in
+      do throws(Failure) { return try VectorFile(path: path) } catch {
         refusals.append(error)
         Console.report(error)
-        continue
+        return nil
       }
-      if let endpoint {
-        do throws(TransportError) { report.merge(try file.replay(at: &device!)) } catch {
-          throw Failure(error, endpoint: endpoint)
-        }
-      } else {
-        report.merge(file.replay())
+    }
+    if let endpoint {
+      let issuer = Self.issuer(in: read)
+      for file in read {
+        do throws(TransportError) {
+          report.merge(try file.replay(at: &device!, accepting: policy.accepts, issuer: issuer))
+        } catch { throw Failure(error, endpoint: endpoint) }
       }
+    } else {
+      for file in read { report.merge(file.replay()) }
     }
     for fault in report.faults { Console.report(Failure(fault)) }
     if output.json {
@@ -86,7 +91,27 @@ struct VectorsReplay: Verb {
       ).afterResult()
     }
   }
+
+  /// Returns the issuer of the first file that has its private key. A file in which it is malformed is reported when it is replayed.
+  private static func issuer(in files: [VectorFile]) -> TargetIssuer? {
+    for file in files {
+      do throws(VectorFault) { if let issuer = try file.targetIssuer() { return issuer } } catch {}
+    }
+    return nil
+  }
 }
+
+/// The policy of a device under test.
+struct TargetPolicyOptions: ParsableArguments {
+  @Option(
+    help: """
+      The tokens that the policy of the device accepts: signed ones only; also unsigned ones; or also those under a MAC (mac). Each \
+      needs another device.
+      """)
+  var accepts = TargetPolicy.signed
+}
+
+extension TargetPolicy: ExpressibleByArgument {}
 
 /// A device with the keys of test vectors. It is for tests only.
 struct VectorsDevice: Verb {
@@ -99,11 +124,13 @@ struct VectorsDevice: Verb {
     examples: [
       "holdfast vectors device vectors/session_test.json --dir tested",
       "holdfast vectors device vectors/session_test.json --firmware tested.bin",
+      "holdfast vectors device vectors/measurement_token_test.json --dir tested-mac --accepts mac",
     ])
 
   @Argument(help: "A file of test vectors with a device's key.", completion: .file())
   var file: String
 
+  @OptionGroup var policy: TargetPolicyOptions
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
@@ -115,12 +142,14 @@ struct VectorsDevice: Verb {
     guard let keys else {
       throw Failure(.malformed, "\(file) has no key of a device", hint: "use vectors/session_test.json")
     }
+    if policy.accepts.acceptsMAC, keys.macKey == nil {
+      throw Failure(.malformed, "\(file) has no MAC key", hint: "use vectors/measurement_token_test.json")
+    }
     var random = TargetRandom(keys)
-    let issuer = IssuerKey.signing(keys.issuer)
     let descriptor: DeviceDescriptor
     switch place {
-    case .folder(let path): descriptor = try makeFolder(path, trusting: issuer, &random)
-    case .image(let path): descriptor = try makeImage(path, trusting: issuer, &random)
+    case .folder(let path): descriptor = try makeFolder(path, keys, &random)
+    case .image(let path): descriptor = try makeImage(path, keys, &random)
     }
     if output.json {
       Console.result(descriptor.json)
@@ -129,26 +158,43 @@ struct VectorsDevice: Verb {
     }
   }
 
+  /// The policy of a new device, which accepts other tokens, too, if it is to.
+  private var devicePolicy: DevicePolicy {
+    var policy = DevicePolicy.forSimulatedLock
+    policy.acceptsUnsigned = self.policy.accepts.acceptsUnsigned
+    policy.acceptsMAC = self.policy.accepts.acceptsMAC
+    return policy
+  }
+
   private func makeFolder(
-    _ path: String, trusting issuer: borrowing IssuerKey, _ random: inout TargetRandom
+    _ path: String, _ keys: TargetKeys, _ random: inout TargetRandom
   ) throws(Failure) -> DeviceDescriptor {
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
-      folder = try DeviceFolder.create(at: path, random: &random, clock: SystemClock())
+      folder = try DeviceFolder.create(at: path, policy: devicePolicy, random: &random, clock: SystemClock())
     } catch { throw Failure(making: error, folder: path, tpm: nil) }
     let ledger = try folder.ledger()
     let now = SystemClock().unixSeconds()
-    try recording { () throws(LedgerFault) in try ledger.trust(issuer, realClock: now) }
+    try recording { () throws(LedgerFault) in
+      try ledger.trust(IssuerKey.signing(keys.issuer), realClock: now)
+      if let macKey = policy.accepts.acceptsMAC ? keys.issuerMACKey : nil { try ledger.trust(macKey, realClock: now) }
+    }
     return folder.descriptor
   }
 
   private func makeImage(
-    _ path: String, trusting issuer: borrowing IssuerKey, _ random: inout TargetRandom
+    _ path: String, _ keys: TargetKeys, _ random: inout TargetRandom
   ) throws(Failure) -> DeviceDescriptor {
     var issuers = IssuerTable()
+    let issuer = IssuerKey.signing(keys.issuer)
     _ = issuers.append(try issuer.keyID(), issuer)
+    if let macKey = policy.accepts.acceptsMAC ? keys.issuerMACKey : nil {
+      _ = issuers.append(try macKey.keyID(), macKey)
+    }
     do throws(FirmwareImageFault) {
-      return try FirmwareImage.create(at: path, trusting: issuers, random: &random, clock: SystemClock()).descriptor
+      return try FirmwareImage.create(
+        at: path, policy: devicePolicy, trusting: issuers, random: &random, clock: SystemClock()
+      ).descriptor
     } catch { throw Failure(making: error, image: path) }
   }
 }
@@ -178,6 +224,25 @@ extension Report {
         .array(
           failures.map {
             .object([("file", .string($0.file)), ("tcId", .integer($0.testID)), ("happened", .string($0.happened))])
+          })
+      ),
+      (
+        "faults",
+        .array(
+          faults.map {
+            .object([
+              ("file", .string($0.file)), ("location", .string($0.location)),
+              ("tcIds", .array($0.testIDs.map { .integer($0) })),
+            ])
+          })
+      ),
+      (
+        "skips",
+        .array(
+          skips.map {
+            .object([
+              ("file", .string($0.file)), ("reason", .string($0.reason)), ("count", .integer(UInt64($0.count))),
+            ])
           })
       ),
     ])

@@ -81,3 +81,34 @@ def answer_json(data):
 
 def command_cbor(sequence, command, parameters, user, subject):
     return cbor.encode([1, sequence, command, list(parameters), user, subject])
+
+
+def read_command_cbor(data):
+    """Sequence, command, parameters, user and subject, as an actuator reads them."""
+    fields = cbor.decode(data)
+    require(isinstance(fields, list), "WrongType")
+    require(len(fields) == 6, "WrongCount")
+    require(require_uint(fields[0]) == 1, "WrongMessage")
+    return _command(*fields[1:])
+
+
+def read_command_json(data):
+    """The same in JSON."""
+    value = _object(data)
+    names = ("sequence", "command", "parameters", "user", "subject")
+    require(value.keys() >= set(names), "MissingMember")
+    require(len(value) == len(names), "UnknownMember")
+    return _command(*(value[name] for name in names))
+
+
+def _command(sequence, command, parameters, user, subject):
+    require_uint(sequence)
+    _text(command, 32)
+    require(isinstance(parameters, list), "WrongType")
+    require(len(parameters) <= 8, "WrongCount")
+    for parameter in parameters:
+        _text(parameter, 64)
+    if user is not None:
+        _text(user, 32)
+    _text(subject, 64)
+    return sequence, command, parameters, user, subject

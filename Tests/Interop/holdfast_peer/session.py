@@ -216,13 +216,20 @@ def proof_nonce(transcript):
     return bytes([transcript[0] | 0x80]) + transcript[1:16]
 
 
-class Round:
-    """What both ends derive from M1, the head of M2 and the token's secrets."""
+def session_keys(secrets, salt, info=b"holdfast/1 session keys"):
+    """Both session keys, one after the other: prover to device, device to prover."""
+    return hkdf_sha256(secrets, salt, info, 64)
 
-    def __init__(self, m1, head, proof_key, device_measurement):
-        self.transcript = transcript_hash(m1, head)
-        self.nonce = proof_nonce(self.transcript)
-        keys = hkdf_sha256(proof_key + device_measurement, self.transcript, b"holdfast/1 session keys", 64)
+
+class Round:
+    """What both ends derive from M1, the head of M2 and the token's secrets.
+
+    Each value that is given is taken instead, and the following ones are derived from it, as an end would that derives it wrong."""
+
+    def __init__(self, m1, head, proof_key, device_measurement, *, transcript=None, nonce=None, keys=None):
+        self.transcript = transcript or transcript_hash(m1, head)
+        self.nonce = nonce or proof_nonce(self.transcript)
+        keys = keys or session_keys(proof_key + device_measurement, self.transcript)
         self.prover_to_device, self.device_to_prover = keys[:32], keys[32:]
         self._proof_key = proof_key
 

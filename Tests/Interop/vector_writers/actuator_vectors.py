@@ -4,6 +4,7 @@ import json
 
 from holdfast_peer import actuator, base64strict, cbor
 from holdfast_peer.cbor import Encoded, Tag, encode, head
+from holdfast_peer.refusal import require
 
 from .notes import NOTES
 from .token_cases import LARGEST
@@ -27,8 +28,10 @@ def actuator_file():
 
 
 def check_written(*, sequence, command, parameters, user, subject, cbor, json):
-    assert cbor == actuator.command_cbor(sequence, command, parameters, user, subject)
-    assert json == _json(_members(sequence, command, parameters, user, subject))
+    command = (sequence, command, parameters, user, subject)
+    require(actuator.read_command_cbor(cbor) == command, "WrongCommand")
+    require(actuator.read_command_json(json) == command, "WrongCommand")
+    require(cbor == actuator.command_cbor(*command) and json == _json(_members(*command)), "OtherForm")
 
 
 CHECKS = {
@@ -94,8 +97,13 @@ def _commands_json(group):
 
 def _encodings(group, items):
     """What can be wrong with the encoding of a message in CBOR."""
+    for comment, flag, message in _bad_cbor(items):
+        group.invalid(comment, flag, message=message)
+
+
+def _bad_cbor(items):
     good, body = encode(items), b"".join(map(encode, items))
-    for comment, flag, message in (
+    return (
         ("empty", "Truncated", b""),
         ("cut short", "Truncated", good[:-1]),
         ("a byte behind it", "TrailingBytes", good + b"\0"),
@@ -108,14 +116,18 @@ def _encodings(group, items):
         ("number in two bytes", "NonMinimalInteger", encode([Encoded(head(0, items[0], 1)), *items[1:]])),
         ("number negative", "WrongType", encode([-1, *items[1:]])),
         ("number true", "WrongType", encode([True, *items[1:]])),
-    ):
-        group.invalid(comment, flag, message=message)
+    )
 
 
 def _syntax(group, value):
     """What can be wrong with a message in JSON."""
+    for comment, flag, message in _bad_json(value):
+        group.invalid(comment, flag, message=message)
+
+
+def _bad_json(value):
     good = _json(value)
-    for comment, flag, message in (
+    return (
         ("empty", "JsonSyntax", b""),
         ("cut short", "JsonSyntax", good[:-1]),
         ("a second object behind it", "TrailingBytes", good + good),
@@ -127,8 +139,7 @@ def _syntax(group, value):
         ("not UTF-8", "NotUtf8", good.replace(b'":', b'\xff":', 1)),
         ("a member twice", "DuplicateMember", good[:-1] + b"," + good[1:]),
         ("more than 16 KiB", "TooLarge", good + b" " * (16 * 1024 + 1 - len(good))),
-    ):
-        group.invalid(comment, flag, message=message)
+    )
 
 
 # Answers
@@ -247,3 +258,41 @@ def _written(group):
     valid("with parameters and a user", ("Normal",), 8, "open-safe", ["7", "2026-11-21"], "alice", "app")
     valid("beyond ASCII", ("Normal",), 9, "\u00f6ffnen", ["\u20ac", "\U0001f512"], "\u00fc", "\u00e4pp")
     valid("8 parameters of 64 bytes", ("Boundary",), LARGEST, "c" * 32, ["p" * 64] * 8, "u" * 32, "s" * 64)
+    _wrong_commands(group, 7, "open-safe", ["7", "2026-11-21"], "alice", "app")
+
+
+def _wrong_commands(group, *parts):
+    fields = _members(*parts)
+    good = {**fields, "cbor": actuator.command_cbor(*parts), "json": _json(fields)}
+    for comment, flag, name, value in (
+        ("another number", "WrongCommand", "sequence", 8),
+        ("another command", "WrongCommand", "command", "unlock"),
+        ("parameters in another order", "WrongCommand", "parameters", ["2026-11-21", "7"]),
+        ("no parameters", "WrongCommand", "parameters", []),
+        ("another user", "WrongCommand", "user", "bob"),
+        ("no user", "WrongCommand", "user", None),
+        ("another subject", "WrongCommand", "subject", "App"),
+        ("a number as text", "WrongType", "sequence", "7"),
+        ("a command of 33 bytes", "TextTooLong", "command", "c" * 33),
+        ("nine parameters", "WrongCount", "parameters", ["7"] * 9),
+        ("a parameter of 65 bytes", "TextTooLong", "parameters", ["p" * 65]),
+        ("a parameter as a number", "WrongType", "parameters", [7]),
+        ("a user of 33 bytes", "TextTooLong", "user", "u" * 33),
+        ("a subject null", "WrongType", "subject", None),
+    ):
+        changed = {**fields, name: value}
+        group.invalid(f"{comment} in CBOR", flag, **{**good, "cbor": encode([1, *changed.values()])})
+        group.invalid(f"{comment} in JSON", flag, **{**good, "json": _json(changed)})
+    for comment, flag, message in (
+        *_bad_cbor([1, *parts]),
+        ("a message 2", "WrongMessage", encode([2, *parts])),
+        ("an element too few", "WrongCount", encode([1, *parts[:-1]])),
+        ("an element too many", "WrongCount", encode([1, *parts, None])),
+    ):
+        group.invalid(f"{comment}, in CBOR", flag, **{**good, "cbor": message})
+    for comment, flag, message in (
+        *_bad_json(fields),
+        ("another member", "UnknownMember", _json({**fields, "time": 1})),
+        ("a member too few", "MissingMember", _json({k: v for k, v in fields.items() if k != "user"})),
+    ):
+        group.invalid(f"{comment}, in JSON", flag, **{**good, "json": message})

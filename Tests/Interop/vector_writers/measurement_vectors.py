@@ -5,6 +5,7 @@ from holdfast_peer.cbor import Encoded
 from holdfast_peer.primitives import hkdf_sha256, hmac_sha256, sha256
 from holdfast_peer.refusal import require
 
+from . import wrong_measurements
 from .notes import NOTES
 from .vector_file import VectorFile, pin
 
@@ -30,7 +31,7 @@ def measurement_file():
         ],
         NOTES,
     )
-    _measurements(file.group("Measurement", _check_measurement))
+    _measurements(file.group("Measurement", check_measurement))
     _configurations(
         file.group("MeasurementConfiguration", lambda configuration: measurement.parse_configuration(configuration))
     )
@@ -39,19 +40,30 @@ def measurement_file():
     _policies(
         file.group("MeasurementConfiguration", lambda configuration: measurement.parse_configuration(configuration))
     )
-    _policy_measurements(file.group("Measurement", _check_measurement))
+    _policy_measurements(file.group("Measurement", check_measurement))
     _tree_policies(
         file.group("MeasurementConfiguration", lambda configuration: measurement.parse_configuration(configuration))
     )
-    _tree_measurements(file.group("Measurement", _check_measurement))
+    _tree_measurements(file.group("Measurement", check_measurement))
+    wrong_measurements.add(file.group("Measurement", check_measurement), measured(APP, "w"), measured(DEVICE, "w"))
     return file
 
 
-def _check_measurement(*, mpk, appComponents, deviceComponents, salt, created, configuration, integrity, device, mpkId):
+def check_measurement(*, mpk, appComponents, deviceComponents, salt, created, configuration, integrity, device, mpkId):
+    """Refuses a measurement of which a value is not what follows from the others."""
+    for value, size in ((mpk, 16), (salt, 32), *((digest, 32) for _, digest in (*appComponents, *deviceComponents))):
+        require(len(value) == size, "WrongSize")
+    require(mpkId == measurement.proof_key_id(mpk), "WrongKey")
     fields = measurement.parse_configuration(configuration)
-    assert fields["mpkId"] == mpkId == measurement.proof_key_id(mpk) and fields["created"] == created
-    assert integrity == measurement.integrity_measurement(salt, configuration, appComponents, deviceComponents)
-    assert device == measurement.device_measurement(salt, configuration, deviceComponents)
+    made = measurement.configuration(
+        salt, mpkId, [i for i, _ in appComponents], [i for i, _ in deviceComponents], created, fields["policy"]
+    )
+    require(configuration == made, "WrongConfiguration")
+    require(
+        integrity == measurement.integrity_measurement(salt, configuration, appComponents, deviceComponents),
+        "WrongMeasurement",
+    )
+    require(device == measurement.device_measurement(salt, configuration, deviceComponents), "WrongMeasurement")
 
 
 def _measurement(

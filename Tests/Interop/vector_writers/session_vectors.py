@@ -1,12 +1,12 @@
 """session_test.json: whole rounds, and single messages that a strict reader accepts or refuses."""
 
-from holdfast_peer import cbor, cose, jose, session
+from holdfast_peer import cbor, session
 from holdfast_peer.cbor import Encoded, Tag, encode, head
 from holdfast_peer.session import STATUS
 
-from . import token_cases as cases
+from . import round_vectors
 from .notes import NOTES
-from .token_cases import CLAIMS, DEVICE, DEVICE_ID, ISSUER
+from .token_cases import DEVICE, DEVICE_ID, ISSUER
 from .vector_file import VectorFile, pin
 
 LARGEST = 2**53 - 1
@@ -24,7 +24,7 @@ def session_file():
         ],
         NOTES,
     )
-    _rounds(file)
+    round_vectors.add(file)
     for kind, parse, write in (
         ("SessionM1", session.parse_message_1, _message_1),
         ("SessionM2", session.parse_message_2, _message_2),
@@ -34,7 +34,8 @@ def session_file():
         ("SessionCompatibility", session.parse_compatibility, _compatibility),
     ):
         write(Messages(file.group(kind, lambda message, parse=parse: parse(message))))
-    _request_numbers(file.group("RequestNumber", check_request_number))
+    keys = {**round_vectors.DEVICE_OF_ROUNDS, "issuerPrivateKey": ISSUER.scalar}
+    _request_numbers(file.group("RequestNumber", check_request_number, **keys))
     return file
 
 
@@ -96,206 +97,6 @@ def _request_numbers(group):
             base + step - 64,
         )
     invalid("the only one again, a second before the token's end", "Repetition", [base], base, floor=1790003599)
-
-
-# Rounds
-
-
-def _check_round(
-    *,
-    m1,
-    proverRandom,
-    encoding,
-    token,
-    mpk,
-    integrity,
-    device,
-    head,
-    th,
-    nonce,
-    kProverToDevice,
-    kDeviceToProver,
-    imp,
-    dmp,
-    request,
-    m2,
-    m3Plaintext,
-    m3,
-    status,
-    rememberedToken=None,
-):
-    session.parse_message_1(m1)
-    made = session.Round(m1, head, mpk, device)
-    assert (made.transcript, made.nonce) == (th, nonce) and len(nonce) == 16 and nonce[0] & 0x80
-    assert (made.prover_to_device, made.device_to_prover) == (kProverToDevice, kDeviceToProver)
-    second = session.parse_message_2(m2)
-    assert (second["proverRandom"], second["encoding"], second["token"]) == (proverRandom, encoding, token)
-    assert (second["head"], second["imp"], second["dmp"]) == (head, imp, dmp) and dmp == made.prove(device)
-    assert imp is None or imp == made.prove(integrity)
-    assert made.open_request(second["sealed"]) == request
-    session.parse_request(request)
-    third = session.parse_message_3(m3)
-    assert third["status"] == status
-    assert (third["sealed"] is None) == (m3Plaintext is None)
-    if m3Plaintext is not None:
-        assert made.open_result(status, third["sealed"]) == m3Plaintext
-        session.parse_result(m3Plaintext)
-    whole = token if rememberedToken is None else rememberedToken
-    assert encoding or token == session.token_reference(whole)
-
-
-def _rounds(file):
-    group = file.group(
-        "SessionRound",
-        _check_round,
-        devicePrivateKey=DEVICE.scalar,
-        devicePublicKey=DEVICE.point,
-        deviceKid=DEVICE.kid,
-        deviceId=DEVICE_ID,
-        issuerPublicKey=ISSUER.point,
-        issuerKid=ISSUER.kid,
-    )
-    full = {**CLAIMS, "maximumUses": 3, "commands": ["lock", "unlock", "status"], "version": [1, 2, 3], "user": "alice"}
-    tokens = {
-        "COSE": (
-            session.COSE,
-            cose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round cose"), pin("round cose", 12)),
-        ),
-        "JOSE": (
-            session.JOSE,
-            jose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round jose"), pin("round jose", 12)),
-        ),
-        "COSE, every claim": (
-            session.COSE,
-            cose.seal(full, ISSUER, DEVICE.point, cases.ephemeral("round full"), pin("round full", 12)),
-        ),
-    }
-    wrapped = jose.encrypt(
-        jose.sign(jose.dump(jose.claim_rules.to_members(CLAIMS)), ISSUER),
-        DEVICE.point,
-        cases.ephemeral("round wrapped"),
-        pin("round wrapped", 12),
-        algorithm=jose.WRAPPED,
-        content_key=pin("round content key", 32),
-    )
-    tokens["JOSE with A256KW"] = (session.JOSE, wrapped)
-    for name, (encoding, token) in tokens.items():
-        _round(group, f"{name}, in full", encoding, token)
-        _round(group, f"{name}, by reference", session.REFERENCE, session.token_reference(token), remembered=token)
-    encoding, token = tokens["COSE"]
-
-    def cose_round(comment, **changes):
-        _round(group, comment, encoding, token, **changes)
-
-    reference = session.token_reference(token)
-    for bit in (0, 1):
-        _round(
-            group, f"transcript hash with top bit {bit}", session.REFERENCE, reference, remembered=token, top_bit=bit
-        )
-    for clock in (None, 0, 23, 24, 2**32, LARGEST):
-        cose_round(f"device clock {clock}", clock=clock, flags=("Boundary",))
-    for required in (0, 1, 3, 7, 15):
-        cose_round(f"required {required}", required=required)
-    cose_round("integrity left out", imp=False, request=session.request("status"))
-    for comment, request in (
-        ("command of 32 bytes", session.request("c" * 32)),
-        ("one parameter", session.request("open", ["7"])),
-        ("8 parameters of 64 bytes", session.request("open-safe", ["p" * 64] * 8)),
-        ("parameter beyond ASCII", session.request("open-safe", ["\u00fc\u20ac\U0001f512"])),
-        ("one-time code", session.request("unlock", otp=["alice", "123456"])),
-        ("seal", session.request("open-safe", ["7", "2026-11-21"], seal=["alice", "87654321"])),
-        ("parameters, code and seal", session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"])),
-        ("request number", session.request("unlock", number=1790000100123456)),
-        ("request number 0", session.request("unlock", number=0)),
-        ("request number 2^53 - 1", session.request("unlock", number=LARGEST)),
-        (
-            "parameters, code, seal and request number",
-            session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"], 1790000100123456),
-        ),
-    ):
-        cose_round(comment, request=request)
-    for comment, plaintext in (
-        ("result empty", session.result(b"")),
-        ("result of 1024 bytes", session.result(pin("result", 1024))),
-        ("result with clock", session.result(b"unlocked", clock=1790000100)),
-        ("result with clock and generation floor", session.result(b"unlocked", clock=1790000100, floor=2)),
-    ):
-        cose_round(comment, plaintext=plaintext)
-    for name in ("accepted", "busy", "commandRefused", "internal"):
-        cose_round(
-            f"repetition, {name}",
-            request=session.request("unlock", number=1790000100123456),
-            status=STATUS[name],
-            plaintext=session.result(b"", highest=1790000100123456 + (name == "internal")),
-        )
-    denials = {"tokenRevoked": {"floor": 2}, "lockedOut": {"retry_after": 30}, "factorMissing": {"missing": 12}}
-    for name, status in STATUS.items():
-        if name == "accepted":
-            continue
-        sealed = status in session.AUTHENTICATED
-        _round(
-            group,
-            f"{name}, {'sealed' if sealed else 'without sealed part'}",
-            session.REFERENCE,
-            reference,
-            remembered=token,
-            status=status,
-            plaintext=session.result(b"", **denials.get(name, {})) if sealed else None,
-        )
-
-
-def _round(
-    group,
-    comment,
-    encoding,
-    token,
-    *,
-    remembered=None,
-    status=0,
-    clock=1790000100,
-    required=2,
-    imp=True,
-    request=None,
-    plaintext=b"",
-    top_bit=None,
-    flags=("Normal",),
-):
-    request = session.request("unlock") if request is None else request
-    plaintext = session.result(b"unlocked") if plaintext == b"" else plaintext
-    for attempt in range(64):
-        label = f"round/{comment}/{attempt}"
-        m1 = session.message_1(DEVICE_ID, pin(label + "/challenge", 16), DEVICE.kid, required, clock)
-        prover_random = pin(label + "/random", 16)
-        head_bytes = session.message_2_head(prover_random, encoding, token)
-        made = session.Round(m1, head_bytes, CLAIMS["proofKey"], CLAIMS["device"])
-        if top_bit is None or made.transcript[0] >> 7 == top_bit:
-            break
-    proofs = made.prove(CLAIMS["integrity"]) if imp else None, made.prove(CLAIMS["device"])
-    fields = {} if remembered is None else {"rememberedToken": remembered}
-    group.valid(
-        comment,
-        flags,
-        m1=m1,
-        proverRandom=prover_random,
-        encoding=encoding,
-        token=token,
-        **fields,
-        mpk=CLAIMS["proofKey"],
-        integrity=CLAIMS["integrity"],
-        device=CLAIMS["device"],
-        head=head_bytes,
-        th=made.transcript,
-        nonce=made.nonce,
-        kProverToDevice=made.prover_to_device,
-        kDeviceToProver=made.device_to_prover,
-        imp=proofs[0],
-        dmp=proofs[1],
-        request=request,
-        m2=session.message_2(head_bytes, *proofs, made.seal_request(request)),
-        m3Plaintext=plaintext,
-        m3=session.message_3(status, None if plaintext is None else made.seal_result(status, plaintext)),
-        status=status,
-    )
 
 
 # Single messages

@@ -1,0 +1,72 @@
+"""`vectors replay --target` at a board with the key of the vectors: what its whole program judges, as a device on Linux does."""
+
+import json
+import re
+import tempfile
+
+import pytest
+from board import ROOT
+from board_device import BoardDevice
+from devices import Terminal
+from holdfast_peer.command_line import read_descriptor
+
+VECTORS = ROOT / "vectors"
+SESSION = VECTORS / "session_test.json"
+
+
+class VectorsBoard(BoardDevice):
+    """A board with the published key of the vectors, and its owner's descriptor of it."""
+
+    def prepare(self):
+        self.command_line.succeed("vectors", "device", SESSION, *self.device_arguments)
+        self.descriptor = read_descriptor(self.command_line.read_json("device", "show", *self.device_arguments))
+
+
+@pytest.fixture(scope="module")
+def board(holdfast, images_are_built):
+    with tempfile.TemporaryDirectory(prefix="hf") as folder, VectorsBoard(holdfast, folder).prepared() as board:
+        yield board
+
+
+def excerpt(folder, name, each, kinds=None):
+    """A file with each n-th test of another, of some types."""
+    document = json.loads((VECTORS / name).read_text())
+    for group in document["testGroups"]:
+        # Each accepted number is a round.
+        cheap = [test for test in group["tests"] if len(test.get("accepted", [])) < 5]
+        group["tests"] = cheap[::each] if kinds is None or group["type"] in kinds else []
+    document["testGroups"] = [group for group in document["testGroups"] if group["tests"]]
+    document["numberOfTests"] = sum(len(group["tests"]) for group in document["testGroups"])
+    file = folder / name
+    file.write_text(json.dumps(document))
+    return file
+
+
+MESSAGES = {"SessionM2", "SessionCompatibility", "SessionRequest", "SessionRound", "RequestNumber"}
+
+
+@pytest.mark.parametrize(
+    "name, kinds, each",
+    [
+        ("session_test.json", MESSAGES, 12),
+        ("activation_test.json", {"ActivationMessage"}, 20),
+        ("measurement_token_test.json", None, 160),
+        ("frames_test.json", None, 6),
+        ("bulletin.json", {"BulletinMessage", "Bulletin"}, 60),
+        ("audit_page_test.json", {"AuditMail"}, 15),
+    ],
+)
+def test_the_firmware_judges_vectors_as_linux_does(board, tmp_path, name, kinds, each):
+    files = [excerpt(tmp_path, name, each, kinds)]
+    if name in ("bulletin.json", "audit_page_test.json"):
+        # It has the issuer's private key.
+        files.append(excerpt(tmp_path, SESSION.name, 60, {"RequestNumber"}))
+    board.leave_line()
+    with Terminal(board.socket) as terminal:
+        done = board.command_line.run(
+            "vectors", "replay", *files, "--target", f"tty:{terminal.name}", "--timeout", 20, timeout=200
+        )
+    counts = re.search(rb"(\d+) passed, (\d+) failed, (\d+) skipped", done.stdout)
+    assert done.returncode == 0 and counts, done.stdout + done.stderr
+    passed, _, skipped = map(int, counts.groups())
+    assert passed >= skipped, done.stdout
