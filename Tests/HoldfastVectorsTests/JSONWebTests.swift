@@ -62,7 +62,8 @@ import Testing
     _ message: String, key: String? = nil, plaintext: String = "666f6f", result: String = "valid"
   ) throws -> String {
     try outcome(
-      "JsonWebEncryption", key: key ?? contentKey, test: "\"jwe\":\"\(message)\",\"pt\":\"\(plaintext)\"", result: result)
+      "JsonWebEncryption", key: key ?? contentKey, test: "\"jwe\":\"\(message)\",\"pt\":\"\(plaintext)\"",
+      result: result)
   }
 
   @Test func `a signed message verifies, with spaces in its header too`() throws {

@@ -51,7 +51,9 @@ struct COSEExample: ReplayableGroup {
   private func reasonToSkip(_ message: VectorNode, _ kind: COSEKind) throws(VectorFault) -> String? {
     if message.optional("protected")?.value["crit"] != nil { return "crit" }
     if message.optional("unprotected")?.value["partialIV_hex"] != nil { return "partial IV" }
-    if kind != .sign, !hasAlgorithm(message, of: kind.content) { return "alg \(algorithmName(of: message) ?? "without a name")" }
+    if kind != .sign, !hasAlgorithm(message, of: kind.content) {
+      return "alg \(algorithmName(of: message) ?? "without a name")"
+    }
     var first: String?
     for holder in try holders(message, kind) {
       let reason = try reasonToSkip(holder: holder, kind)
