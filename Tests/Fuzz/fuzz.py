@@ -6,7 +6,7 @@ usage: fuzz.py run [--seconds N] [--jobs N] [TARGET ...]
        fuzz.py verdicts [TARGET ...]
        fuzz.py coverage [--missing] [TARGET ...]
 
-run       compares verdicts, fuzzes for the rest of that many seconds, and stops at the first finding
+run       compares verdicts, fuzzes for the rest of that many seconds, at least one for each target, and stops at the first finding
 keep      replaces the corpora by the fewest inputs that reach the same code as they, the inputs that were found, and the seeds
 verdicts  keeps what becomes of the inputs in the corpora now, where it has changed and is right
 coverage  replays the corpora, and prints how many lines of the core and of all readers they reach, and which they do not
@@ -28,14 +28,12 @@ import threading
 import time
 
 import verdicts as verdicts_of_inputs
+from dictionaries import dictionary_of
 from fuzz_targets import BUILD, ROOT, SOURCES, build, targets
 
 COVERAGE = ROOT / ".build-fuzz-coverage"
 # By file, the declarations that read nothing from outside, each with a reason: they are not counted.
 NO_READERS = ROOT / "Tests/Fuzz/no-readers.json"
-# Words of the sources: names of members, commands and options.
-WORD = re.compile(r'"([\w./+:#=<>@ -]{2,40})"', re.ASCII)
-
 
 # Fuzzing
 
@@ -49,8 +47,7 @@ class Run:
 
     def options(self, target):
         dictionary = BUILD / f"{target.name}.dict"
-        words = {word for source in target.sources for word in WORD.findall(source.read_text())}
-        dictionary.write_text("".join(f'"{word}"\n' for word in sorted(words)))
+        dictionary.write_text(dictionary_of(target))
         target.found.mkdir(parents=True, exist_ok=True)
         target.corpus.mkdir(parents=True, exist_ok=True)
         return [
@@ -58,8 +55,7 @@ class Run:
             f"-max_len={target.byte_limit}",
             "-timeout=10",
             "-rss_limit_mb=2048",
-            # The fuzzer refuses an empty dictionary.
-            *([f"-dict={dictionary}"] if words else []),
+            f"-dict={dictionary}",
             f"-artifact_prefix={BUILD}/finding-{target.name}-",
             "-print_final_stats=1",
             target.found,
@@ -130,10 +126,7 @@ def run(arguments):
     jobs = min(arguments.jobs, len(chosen))
     if compare(program, chosen, jobs):
         return 1
-    share = int(end - time.monotonic()) * jobs // len(chosen)
-    if share < 1:
-        print("nothing has changed at the inputs that are kept; the time is over, so nothing was fuzzed")
-        return 0
+    share = max(1, int(end - time.monotonic()) * jobs // len(chosen))
     print(f"{len(chosen)} targets, {jobs} at once, {share} s each", flush=True)
     whole = Run(program, chosen, share, jobs)
     total = whole.all()

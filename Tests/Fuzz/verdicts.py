@@ -86,7 +86,7 @@ def keep(program, target, renewing_limits):
 
 
 # Numbers in the sources, and products and shifts of them. Constants have names, which are written with their type elsewhere.
-NUMBER = r"(?:0x[\da-fA-F_]+|\d[\d_]*(?: (?:\*|<<) \d[\d_]*)*)"
+NUMBER = r"(?:0x[\da-fA-F_]+|0o[0-7_]+|\d[\d_]*(?: (?:\*|<<) \d[\d_]*)*)"
 TYPE = re.compile(r"\b(?:enum|struct|class|actor|protocol|extension) ([\w.]+)", re.ASCII)
 CONSTANT = re.compile(rf"\b(?:let|var) (\w+)(?:: \w+)? (?:= ({NUMBER})|{{ ({NUMBER}) }})$", re.ASCII)
 COMMENT = re.compile(r"\s*//.*")
@@ -117,13 +117,15 @@ def numbers(target):
     words = re.findall(rf"(?<![\w.$]){NUMBER}(?![\w.])", text, re.ASCII)
     named = constants()
     words += [named[name] for name in set(re.findall(r"\b[A-Z]\w*\.\w+", text)) if name in named]
+    # An octal number is also one in decimal digits, as it stands in a text.
+    words += [word.removeprefix("0o") for word in words]
     return sorted({value for value in map(number, words) if value < 1 << 64})
 
 
 def number(words):
     """The value of a literal, a product or a shift."""
     first, *rest = words.replace("_", "").split(" ")
-    value = int(first, 16 if first.startswith("0x") else 10)
+    value = int(first, {"0x": 16, "0o": 8}.get(first[:2], 10))
     for operator, factor in zip(rest[::2], map(int, rest[1::2])):
         value = value * factor if operator == "*" else value << min(factor, 64)
     return value

@@ -92,7 +92,12 @@ struct CorpusTests {
     for text in ["a.b/d e", "a.b d e", "a.bcd \0", "a.bzd e"] {
       #expect(characters.contains(Array(text.utf8)), "\(text)")
     }
+    let scalars = characterVariants(of: Array("a.bcd e".utf8), limits: [0x1d159], count: 10_000)
+    #expect(scalars.contains(Array("a.b\u{1d15a}d e".utf8)))
     #expect(characterVariants(of: [0x01, 0x02], count: 9).isEmpty)
+    let ends = wordEndVariants(of: Array("a:bGlnaHQgd28=;".utf8), count: 10)
+    #expect(
+      Set(ends).isSuperset(of: ["a:bGlnaHQgd28A;", "a:bGlnaHQgd28AAAA;", "a:bGlnaHQgd2800;"].map { Array($0.utf8) }))
     let nested = edgeVariants(of: Array(#"{"a":7}"#.utf8), limits: [7], count: 10_000, byteLimit: 64)
     #expect(nested.contains(Array(#"{"a":[[[[[[[[7]]]]]]]]}"#.utf8)))
     let bytes = edgeVariants(of: [0x01, 0xff, 0x1c], limits: [100], count: 10_000, byteLimit: 64)

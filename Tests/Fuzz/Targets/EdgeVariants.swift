@@ -27,17 +27,43 @@ package func edgeVariants(of bytes: [UInt8], limits: [UInt64], count: Int, byteL
 package let usualLimits: [UInt64] =
   [0, 10, 12, 24, 31, 60, 100, 253, 366, 1000] + (1...16).map { 1 << $0 } + [1 << 31, 1 << 32, 1 << 53, 1 << 63, .max]
 
-/// Returns texts of which one word has another character in its middle, the same ones each time; none of what is no text.
-package func characterVariants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
-  guard isText(bytes) else { return [] }
-  let places = edgePlaces(in: bytes).compactMap { place in
-    if case .word(let range) = place.kind { (range.lowerBound + range.upperBound) / 2 } else { nil }
+/// Returns texts of which one word has another character in its middle, the same ones each time; none if the input is no text.
+///
+/// - Parameters:
+///   - bytes: The input.
+///   - limits: Those that are Unicode scalars beyond ASCII are tried, too, with those beside them.
+///   - count: The highest number of variants.
+package func characterVariants(of bytes: [UInt8], limits: [UInt64] = [], count: Int) -> [[UInt8]] {
+  let middles = wordRanges(in: bytes).map { ($0.lowerBound + $0.upperBound) / 2 }
+  let scalars = Set(limits.flatMap { [$0 &- 1, $0, $0 &+ 1] }).sorted().compactMap { limit in
+    limit < 0x80 ? nil : UInt32(exactly: limit).flatMap(Unicode.Scalar.init)
   }
-  let characters = Array(0..<0x80 as Range<UInt8>) + [0x80, 0xff]
-  return spread(count, over: places.count * characters.count).map { index in
+  let characters = (0..<0x80 as Range<UInt8>).map { [$0] } + [[0x80], [0xff]] + scalars.map { Array(String($0).utf8) }
+  return spread(count, over: middles.count * characters.count).map { index in
+    let middle = middles[index / characters.count]
     var variant = bytes
-    variant[places[index / characters.count]] = characters[index % characters.count]
+    variant.replaceSubrange(middle..<middle + 1, with: characters[index % characters.count])
     return variant
+  }
+}
+
+/// Returns texts of which one word has other characters at its end, in place of padding: in base64 and hexadecimal digits, these are one to
+/// three bytes more.
+package func wordEndVariants(of bytes: [UInt8], count: Int) -> [[UInt8]] {
+  let words = wordRanges(in: bytes).filter { $0.count >= 8 }
+  let ends = ["A", "AA", "AAA", "AAAA", "00"].map { Array($0.utf8) }
+  return spread(count, over: words.count * ends.count).map { index in
+    let end = words[index / ends.count].upperBound
+    let padding = bytes[end...].prefix { $0 == UInt8(ascii: "=") }
+    return bytes[..<end] + ends[index % ends.count] + bytes[padding.endIndex...]
+  }
+}
+
+/// The words of a text; none if the input is no text.
+private func wordRanges(in bytes: [UInt8]) -> [Range<Int>] {
+  guard isText(bytes) else { return [] }
+  return edgePlaces(in: bytes).compactMap { place in
+    if case .word(let range) = place.kind { range } else { nil }
   }
 }
 

@@ -12,7 +12,8 @@ package struct FuzzTarget: Sendable {
   package let sources: [String]
   /// The length of the longest input that the fuzzer makes, in bytes.
   package let maximumByteCount: Int
-  /// The number of variants of each kept input that differ in a byte, and the lowest number of those at limits: fewer for a slow target.
+  /// The number of variants of each kept input that differ in a byte, and the lowest number of those at limits: fewer for a slow target,
+  /// of which there are fewer at limits, too.
   private let variantCount: Int
   private let body: @Sendable ([UInt8]) throws -> Void
 
@@ -33,7 +34,7 @@ package struct FuzzTarget: Sendable {
   }
 
   /// Gives the bytes to the reader, and returns what has become of them: `+` for bytes that it takes and `-` for others, and eight
-  /// hexadecimal digits that depend on what it read.
+  /// hexadecimal digits that depend on what it read, or on its reason.
   ///
   /// - Throws: ``Violation`` if a rule does not hold.
   package func verdict(on bytes: [UInt8]) throws(Violation) -> String {
@@ -55,9 +56,11 @@ package struct FuzzTarget: Sendable {
     let notes = Notes()
     var all = variants(of: bytes, count: variantCount)
     if try judge(bytes, into: notes) {
-      let count = max(variantCount, 256 * variantCount / max(takenCount, 1)) / 2
+      let total = max(256 * variantCount, 16 * variantCount * variantCount)
+      let count = max(variantCount, total / max(takenCount, 1)) / 2
       all += endVariants(of: bytes).prefix(variantCount)
-      all += characterVariants(of: bytes, count: count)
+      all += wordEndVariants(of: bytes, count: variantCount)
+      all += characterVariants(of: bytes, limits: limits, count: count)
       for limits in [limits, usualLimits] {
         all += edgeVariants(of: bytes, limits: limits, count: count, byteLimit: maximumByteCount)
       }
@@ -82,7 +85,10 @@ package struct FuzzTarget: Sendable {
     do {
       try body(bytes)
       return true
-    } catch let violation as Violation { throw violation } catch { return false }
+    } catch let violation as Violation { throw violation } catch {
+      note("\(error)")
+      return false
+    }
   }
 
   /// All targets, in the order in which they are fuzzed.

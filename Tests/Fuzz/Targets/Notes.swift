@@ -28,7 +28,7 @@ package func note(_ bytes: @autoclosure () -> some Sequence<UInt8>) {
 /// Notes what a reader has made of the input, as text. The fuzzer does not compute it.
 package func note(_ text: @autoclosure () -> String) { note(text().utf8) }
 
-/// Reads, and notes whether the reader took the input.
+/// Reads, and notes whether the reader took the input, or its reason.
 @discardableResult
 package func attempt<Result: ~Copyable>(_ read: () throws -> Result) -> Result? {
   do {
@@ -36,7 +36,7 @@ package func attempt<Result: ~Copyable>(_ read: () throws -> Result) -> Result? 
     note("taken")
     return result
   } catch {
-    note("refused")
+    note("\(error)")
     return nil
   }
 }
