@@ -276,17 +276,17 @@ soak-bluetooth: build ## Prove over Low Energy between hosts that boot twenty ti
 
 # TIME is shared by all targets, and TARGETS="cbor json" chooses some.
 TARGETS =
-fuzz: packages database-packages ## Fuzz every reader of outside bytes, for TIME seconds altogether; TARGETS="cbor json" chooses some.
+fuzz: packages database-packages ## Compare verdicts, then fuzz every reader of outside bytes for the rest of TIME seconds; TARGETS="cbor json" chooses some.
 	@Tests/Fuzz/fuzz.py run --seconds $(TIME) $(TARGETS)
 
 fuzz-coverage: packages database-packages ## Replay the fuzzer's corpora, and count the lines of the core and of all readers that they reach.
 	@Tests/Fuzz/fuzz.py coverage $(TARGETS)
 
-# The works are compiled as the program is, and linked as it is, but for their names: by one of them, valgrind knows what is revealed.
+# The works are compiled and linked as the program is, but keep their names: valgrind recognises revealed values by one of them.
 # Their support imports Foundation, as that of the benchmark does. The board takes minutes for a function.
 CONSTANT_TIME = .build-constant-time
 SECRETS = 10000
-constant-time: packages ## Check that no secret shows in branches or addresses, of a release and, with SECRETS random ones, of the board.
+constant-time: packages ## Check that no branch and no address depends on a secret, in a release and on the board (with SECRETS random ones).
 	@Tests/install-packages valgrind python3-pytest
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
 	@$(SWIFT) build --quiet --configuration release --scratch-path $(CONSTANT_TIME) --static-swift-stdlib -Xswiftc -static-stdlib \

@@ -37,7 +37,7 @@ package struct DatabaseOpening {
       PRAGMA cell_size_check = ON;
       PRAGMA temp_store = MEMORY;
       """)
-    // What is up to date is opened without waiting for those who write.
+    // An up-to-date database is opened without waiting for writers.
     let isNew = version == schema.count ? false : try migrate(applicationID: applicationID, schema: schema)
     try settleLog()
     try synchronizeNames()

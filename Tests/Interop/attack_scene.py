@@ -7,7 +7,7 @@ from holdfast_peer.command_line import CommandLine, descriptor_json
 from holdfast_peer.keys import PrivateKey, point_of_jwk
 
 SOUND, DENIED, UNSOUND, IMPOSTOR, USAGE, UNAVAILABLE = 0, 1, 2, 3, 64, 69
-# It takes half a minute, and a test of its own.
+# It takes half a minute, and has a separate test.
 PATIENT = ("--skip", "late-answer")
 
 

@@ -149,7 +149,7 @@ struct KeyDerivationTest: ReplayableGroup {
   /// A derived key, or the reason that there is none.
   private enum Derivation {
     case derived([UInt8])
-    /// The function cannot give so many bytes.
+    /// The function cannot derive a key of that length.
     case refused(String)
     case skipped(String)
   }

@@ -24,12 +24,12 @@ package struct TargetKeys {
 package enum TargetPolicy: String, CaseIterable, Sendable {
   /// None.
   case signed
-  /// Tokens that nobody signed.
+  /// Unsigned tokens.
   case unsigned
   /// Tokens under a MAC.
   case mac
 
-  /// Whether the policy takes tokens that nobody signed.
+  /// Whether the policy takes unsigned tokens.
   package var acceptsUnsigned: Bool { self == .unsigned }
   /// Whether the policy takes tokens under a MAC.
   package var acceptsMAC: Bool { self == .mac }

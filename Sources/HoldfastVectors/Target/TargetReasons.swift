@@ -10,7 +10,7 @@ enum TargetReason {
       case "SessionM1", "SessionM3", "SessionReply", "ActivationReply", "ActivationGrant", "UserSyncResult",
         "UserStateResult", "HostCodeResult", "BulletinAnswer", "AuditPageAnswer", "AuditPage", "AuditEntry",
         "SealRequest":
-        "a device writes it, and reads none"
+        "a device writes it and never reads it"
       case "Proof": "its nonce follows from a challenge, which cannot be set from outside"
       case "ActivationAtDevice", "UnlockingAtDevice":
         "the device's challenge, fresh key and code cannot be set from outside"

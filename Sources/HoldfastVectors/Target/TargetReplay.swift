@@ -104,7 +104,7 @@ private enum TargetGroup {
     let acceptsMAC = try group.node.optional("acceptMac")?.flag() ?? false
     guard acceptsUnsigned == policy.acceptsUnsigned, acceptsMAC == policy.acceptsMAC else {
       let needed: TargetPolicy = acceptsUnsigned ? .unsigned : acceptsMAC ? .mac : .signed
-      return .skipped("they are for a device that accepts other tokens: --accepts \(needed.rawValue)")
+      return .skipped("the tokens are for a device with another policy: --accepts \(needed.rawValue)")
     }
     return .tokens(group.type == "MeasurementTokenCOSE" ? .cose : .jose)
   }

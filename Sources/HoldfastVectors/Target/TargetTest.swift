@@ -177,7 +177,7 @@ extension TargetTest {
     } else if (try? Request(round.request.span)) == nil {
       self = .request(round.request, TokenCarrier(round))
     } else {
-      self = .skipped("what the prover sends in it is right, or is so for another token")
+      self = .skipped("its fault is not in M2, or only in the secrets of its token")
     }
   }
 }

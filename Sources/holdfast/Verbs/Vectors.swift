@@ -29,8 +29,8 @@ struct VectorsReplay: Verb {
       needs the vectors' key, as a device of holdfast vectors device has it; without that, only messages are sent. Of the other \
       tests, the output says why they cannot be sent.
 
-      The exit status is 2 if a test fails, or a file or a test is malformed; everything else is replayed nevertheless. It is \
-      also 2 if no test was replayed.
+      The exit status is 2 if a test fails, if a file or a test is malformed, or if no test was replayed. A malformed file or \
+      test does not stop the replay of the others.
       """,
     examples: [
       "holdfast vectors replay vectors/*.json",
