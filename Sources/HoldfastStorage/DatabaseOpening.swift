@@ -65,16 +65,16 @@ package struct DatabaseOpening {
     return names
   }
 
-  /// Switches to the write-ahead log. SQLite itself does not wait for other connections that read a new file meanwhile.
+  /// Switches to the write-ahead log. SQLite itself does not wait for every lock of a new file.
   private func switchToLog() throws(DatabaseError) {
-    var looks: Int32 = 0
+    let deadline = Deadline(afterMilliseconds: Int(connection.wait.milliseconds))
     while true {
       do throws(DatabaseError) {
         guard try text("PRAGMA journal_mode = WAL") == "wal" else { throw .cannotOpen }
         return
       } catch {
-        guard error == .busy, connection.wait.pause(after: looks) else { throw error }
-        looks += 1
+        guard error == .busy, !deadline.hasPassed else { throw error }
+        usleep(1000)
       }
     }
   }

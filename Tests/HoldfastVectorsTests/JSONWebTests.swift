@@ -114,10 +114,9 @@ import Testing
 
   @Test func `of two tests that contradict others, a key for another alg is skipped if the message verifies`() throws {
     let key = signatureKey.replacing("\"alg\":\"HS256\"", with: "\"alg\":\"HS384\"")
-    for result in ["valid", "invalid"] {
-      let outcome = try verified(signed(), key: key, result: result, comment: "Figure20")
-      #expect(outcome == "a key for another alg in a valid test")
-    }
+    let outcome = try verified(signed(), key: key, comment: "Figure20")
+    #expect(outcome == "a key for another alg in a valid test")
+    #expect(try verified(signed(), key: key, result: "invalid", comment: "Figure20") == "accepted")
     #expect(try verified(signed().dropLast(2) + "AA", key: key, comment: "Figure20") == "refused: MAC")
   }
 

@@ -122,8 +122,14 @@ extension Adversary {
   fileprivate mutating func guessInParallel() throws(AttackFault) -> Finding {
     var guesses: [(line: Line, draft: Draft)] = []
     for count in 1...16 {
-      let line = try connect()
-      guesses.append((line, try draft(on: line, request: request(options.passwordCommand, otp: wrongCode(count)))))
+      do throws(AttackFault) {
+        let line = try connect()
+        guesses.append((line, try draft(on: line, request: request(options.passwordCommand, otp: wrongCode(count)))))
+      } catch {
+        // A device may have no room for so many: more than the five that may be tested say enough.
+        guard guesses.count > 5 else { throw .notTried("the device has no room for so many connections") }
+        break
+      }
     }
     for guess in guesses { _ = guess.line.send(guess.draft.message, by: answerDeadline) }
     var (testedCount, lockedCount) = (0, 0)
@@ -134,7 +140,7 @@ extension Adversary {
       case .verdict(.lockedOut, .right, _): lockedCount += 1
       case .verdict(.commandRefused, .right, _): throw .notTried("the device refuses the command")
       // A device may have no room for so many, or no time.
-      case .closed, .verdict(.busy, _, _): break
+      case .closed, .verdict(.busy, _, _), .verdict(.challengeExpired, _, _): break
       default: return Finding(reply.text, isSound: false)
       }
     }

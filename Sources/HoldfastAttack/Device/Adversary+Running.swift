@@ -69,10 +69,12 @@ extension Adversary {
 
   /// Presents an honest token in JOSE, since a device may be made without them.
   ///
-  /// - Returns: the answer; nil if there is no such token, or no answer.
+  /// - Returns: the verdict; nil if there is no such token, or no verdict on it.
   private mutating func honestReplyToJOSE() -> Reply? {
     if encoding == .jose { return .verdict(honestStatus, .right) }
-    return issuer == nil ? nil : try? present(.jose, isTrusted: true)
+    guard issuer != nil, let reply = try? present(.jose, isTrusted: true) else { return nil }
+    guard case .verdict(let status, _, _) = reply, status != .busy else { return nil }
+    return reply
   }
 
   /// Returns the reason why an attack with these needs is not tried; nil if it is.

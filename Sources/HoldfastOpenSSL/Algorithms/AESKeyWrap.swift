@@ -62,12 +62,17 @@ struct KeyWrapCipher: ~Copyable {
     for index in plain.indices { output[index + 8] = plain[index] }
     var register = WrapRegister()
     let count = plain.count / 8
-    for step in 1...6 * count {
-      let place = (step - 1) % count * 8 + 8
-      register.take(output, at: place)
-      try transform(&register)
-      register.mix(step)
-      register.leave(&output, at: place)
+    do throws(CryptographyFailure) {
+      for step in 1...6 * count {
+        let place = (step - 1) % count * 8 + 8
+        register.take(output, at: place)
+        try transform(&register)
+        register.mix(step)
+        register.leave(&output, at: place)
+      }
+    } catch {
+      wipe(&output)
+      throw error
     }
     register.withValue { value in
       for index in value.indices { output[index] = value[index] }
@@ -87,12 +92,17 @@ struct KeyWrapCipher: ~Copyable {
     for index in output.indices { output[index] = wrapped[index + 8] }
     var register = WrapRegister(wrapped.extracting(first: 8))
     let count = output.count / 8
-    for step in stride(from: 6 * count, through: 1, by: -1) {
-      let place = (step - 1) % count * 8
-      register.take(output, at: place)
-      register.mix(step)
-      try transform(&register)
-      register.leave(&output, at: place)
+    do throws(CryptographyFailure) {
+      for step in stride(from: 6 * count, through: 1, by: -1) {
+        let place = (step - 1) % count * 8
+        register.take(output, at: place)
+        register.mix(step)
+        try transform(&register)
+        register.leave(&output, at: place)
+      }
+    } catch {
+      wipe(&output)
+      throw error
     }
     guard register.withValue({ constantTimeEqual($0, WrapRegister.initialValue.span) }) else {
       wipe(&output)

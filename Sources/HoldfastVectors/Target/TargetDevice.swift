@@ -17,6 +17,8 @@ package struct TargetDevice {
 
   /// Whether the device takes bulletins; nil while that is not known.
   var takesMail: Bool?
+  /// Whether the device accepts a right round, by its request.
+  var acceptsRounds: [[UInt8]: Bool] = [:]
 
   private static let patientFailureCount = 9
   private static let pauseMilliseconds: CInt = 10
@@ -113,8 +115,10 @@ package struct TargetDevice {
   ) -> FrameAnswers {
     var answers = FrameAnswers()
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    // A device that never stops must not keep the replay.
+    let end = Deadline(afterMilliseconds: timeoutMilliseconds + quietMilliseconds)
     var quiet = Deadline(afterMilliseconds: quietMilliseconds)
-    while true {
+    while !end.hasPassed {
       let isComplete =
         answers.malformedCount >= expected.malformedCount && answers.emptyCount >= expected.emptyCount
       do throws(TransportError) {
@@ -132,6 +136,7 @@ package struct TargetDevice {
       }
       quiet = Deadline(afterMilliseconds: quietMilliseconds)
     }
+    return answers
   }
 
   /// Sends a message that needs no challenge, and returns the answer to it; nil for none. The connection then ends.
@@ -161,7 +166,7 @@ package struct TargetDevice {
 
   private mutating func receiveChallenge(by deadline: Deadline) throws(TransportError) -> [UInt8] {
     guard var link else { throw .closed }
-    while true {
+    while !deadline.hasPassed {
       let message = try link.receive(by: deadline, wholeWithin: Self.wholeMilliseconds)
       if (try? Challenge(message.span)) != nil {
         self.link = link
@@ -171,5 +176,6 @@ package struct TargetDevice {
       // Before a challenge, there may be a verdict on one that waited too long.
       if let status = try? VerdictMessage(message.span).status, status == .busy { throw .closed }
     }
+    throw .timedOutWaiting
   }
 }

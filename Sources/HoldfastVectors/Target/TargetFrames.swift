@@ -35,12 +35,15 @@ struct TargetFrames {
     }
     var expected = reading.expected
     if reading.fault == .length { expected.malformedCount += 1 }
+    // An empty frame where none may be is malformed.
+    if reading.fault == nil, !isValid { expected = FrameAnswers(malformedCount: 1) }
     let seen = try device.answers(toBytes: stream, expected: expected, quietMilliseconds: Self.quietMilliseconds)
     let hasAnswered = seen.malformedCount > 0
     switch reading.fault {
     case nil where isValid:
       return seen == reading.expected ? .accepted : .failed("\(seen)")
-    case nil: return seen.emptyCount == 0 ? .refused("malformed") : .accepted
+    case nil where seen.emptyCount > 0: return .accepted
+    case nil: return hasAnswered ? .refused("malformed") : .failed("no answer")
     // It is answered although it is not complete.
     case .length: return hasAnswered ? .refused("malformed") : .accepted
     case .cut: return hasAnswered ? .accepted : .refused("no answer before the rest")

@@ -37,6 +37,11 @@ enum TargetTest {
       default: return .failed("the device answers \(verdict)")
       }
     case .wrongRound(let change, let request, let secrets, let issuer):
+      // Whatever else the device refuses would be taken for a refusal of what is wrong.
+      if device.acceptsRounds[request] == nil {
+        device.acceptsRounds[request] = try isAccepted(issuer, &device, request, secrets)
+      }
+      guard device.acceptsRounds[request] == true else { return .skipped("the device does not accept the right round") }
       guard let carrier = Self.fresh(issuer, secrets) else { return .skipped("no token can be issued") }
       let verdict = try verdict(on: request, carrier, change, at: &device)
       switch verdict {
@@ -47,31 +52,35 @@ enum TargetTest {
     case .numbers(let accepted, let number, let issuer):
       return try judgedNumber(number, after: accepted, issuer, &device)
     case .mail(let message, let issuer):
-      if let reason = try obstacle(to: issuer, &device) { return .skipped(reason) }
+      if let obstacle = try obstacle(to: issuer, &device) { return obstacle }
       return Self.isTaken(try device.answer(toMail: message))
     case .bulletin(let bulletin, let issuer):
-      if let reason = try obstacle(to: issuer, &device) { return .skipped(reason) }
+      if let obstacle = try obstacle(to: issuer, &device) { return obstacle }
       var message: [UInt8] = []
       MailMessage.encode(.bulletin, bulletin.span, into: &message)
       return Self.isDelivered(try device.answer(toMail: message))
     }
   }
 
-  /// Proves with a fresh token, which permits mail. Returns the reason why a device takes none; nil if it does.
-  private func obstacle(to issuer: TargetIssuer, _ device: inout TargetDevice) throws(TransportError) -> String? {
+  /// Proves with a fresh token, which permits mail. Returns the outcome if the device takes none; nil if it does.
+  private func obstacle(to issuer: TargetIssuer, _ device: inout TargetDevice) throws(TransportError) -> Outcome? {
     if device.takesMail == nil {
-      guard try isAccepted(issuer, &device) else { return Self.noCommand }
+      guard try isAccepted(issuer, &device) else { return .skipped(Self.noCommand) }
       var question: [UInt8] = []
       MailMessage.encode(.list, into: &question)
-      device.takesMail = try device.answer(toMail: question).map { Self.status(of: $0) != .malformed }
+      guard let answer = try device.answer(toMail: question) else { return .failed("no answer to a question for mail") }
+      device.takesMail = Self.status(of: answer) != .malformed
     }
-    guard device.takesMail == true else { return "the device takes no mail" }
-    return try isAccepted(issuer, &device) ? nil : Self.noCommand
+    guard device.takesMail == true else { return .skipped("the device takes no mail") }
+    return try isAccepted(issuer, &device) ? nil : .skipped(Self.noCommand)
   }
 
-  private func isAccepted(_ issuer: TargetIssuer, _ device: inout TargetDevice) throws(TransportError) -> Bool {
-    guard let carrier = Self.fresh(issuer) else { return false }
-    guard case .opened(.accepted, _) = try verdict(on: TargetIssuer.request(), carrier, at: &device) else {
+  private func isAccepted(
+    _ issuer: TargetIssuer, _ device: inout TargetDevice, _ request: [UInt8] = TargetIssuer.request(),
+    _ secrets: TargetSecrets = TargetSecrets()
+  ) throws(TransportError) -> Bool {
+    guard let carrier = Self.fresh(issuer, secrets) else { return false }
+    guard case .opened(.accepted, _) = try verdict(on: request, carrier, at: &device) else {
       return false
     }
     return true
@@ -100,10 +109,12 @@ enum TargetTest {
     _ number: UInt64, after accepted: [UInt64], _ issuer: TargetIssuer, _ device: inout TargetDevice
   ) throws(TransportError) -> Outcome {
     guard let carrier = Self.fresh(issuer) else { return .skipped("no token can be issued") }
-    for earlier in accepted {
+    for (index, earlier) in accepted.enumerated() {
       guard
         case .opened(.accepted, false) = try verdict(on: TargetIssuer.request(number: earlier), carrier, at: &device)
-      else { return .skipped(Self.noCommand) }
+      else {
+        return index == 0 ? .skipped(Self.noCommand) : .failed("the device does not accept the number \(earlier)")
+      }
     }
     let verdict = try verdict(on: TargetIssuer.request(number: number), carrier, at: &device)
     switch verdict {

@@ -22,7 +22,7 @@ struct AeadTest: ReplayableGroup {
     let message = try test.bytes("msg")
     let ciphertext = try test.bytes("ct")
     let tag = try test.bytes("tag")
-    if algorithm.contains("CBC"), let composite = JWEContentEncryption(rawValue: algorithm) {
+    if let composite = JWEContentEncryption(rawValue: algorithm) {
       return replay(composite, key: key, vector: nonce, data, message, ciphertext, tag)
     }
     guard algorithm == "AES-GCM" else { return .skipped("algorithm \(algorithm)") }

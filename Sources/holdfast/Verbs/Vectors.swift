@@ -56,7 +56,7 @@ struct VectorsReplay: Verb {
     var device = endpoint.map { TargetDevice(at: $0, timeoutMilliseconds: timeoutMilliseconds) }
     var report = Report()
     var refusals: [Failure] = []
-    let read = files.compactMap { path -> VectorFile? in
+    func read(_ path: String) -> VectorFile? {
       do throws(Failure) { return try VectorFile(path: path) } catch {
         refusals.append(error)
         Console.report(error)
@@ -64,6 +64,7 @@ struct VectorsReplay: Verb {
       }
     }
     if let endpoint {
+      let read = files.compactMap(read)
       let issuer = Self.issuer(in: read)
       for file in read {
         do throws(TransportError) {
@@ -71,7 +72,7 @@ struct VectorsReplay: Verb {
         } catch { throw Failure(error, endpoint: endpoint) }
       }
     } else {
-      for file in read { report.merge(file.replay()) }
+      for path in files { if let file = read(path) { report.merge(file.replay()) } }
     }
     for fault in report.faults { Console.report(Failure(fault)) }
     if output.json {
@@ -93,7 +94,7 @@ struct VectorsReplay: Verb {
     }
   }
 
-  /// Returns the issuer of the first file that has its private key. A file in which it is malformed is reported when it is replayed.
+  /// Returns the issuer of the first file that has its private key, well-formed.
   private static func issuer(in files: [VectorFile]) -> TargetIssuer? {
     for file in files {
       do throws(VectorFault) { if let issuer = try file.targetIssuer() { return issuer } } catch {}
