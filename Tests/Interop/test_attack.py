@@ -226,14 +226,15 @@ def impostor(scene, *more):
         stop(process)
 
 
-def prove(scene, endpoint):
-    more = ("--state", scene.state, "--command", "unlock", "--timeout", "1")
+def prove(scene, endpoint, seconds=1):
+    more = ("--state", scene.state, "--command", "unlock", "--timeout", str(seconds))
     return scene.command_line.run("prove", "--connect", endpoint, *more).returncode
 
 
 def test_the_real_prover_withstands_every_deception_and_never_reports_acceptance(scene):
     with impostor(scene, "--connections", "29") as (endpoint, finish):
-        statuses = [prove(scene, endpoint) for _ in range(29)]
+        # Those that have to be noticed come at once, and a busy machine gets its time for them; others are silent.
+        statuses = [prove(scene, endpoint, 10 if number in range(10, 16) else 1) for number in range(29)]
         status, results = finish(signalled=False)
     assert status == SOUND and {each["judgement"] for each in results} <= {"sound", "not tried"}
     assert len({each["id"] for each in results}) == 29
