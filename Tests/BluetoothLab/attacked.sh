@@ -13,10 +13,12 @@ wait "$server"
 alone 1
 deceptions='forged-seal unknown-token flood end'
 for kind in l2cap rfcomm le; do
-  timeout 100 holdfast attack --listen "$(place "$kind")" --state /tmp/state --connections 4 $(printf -- '--only %s ' $deceptions) >/tmp/impostor 2>&1 &
+  # One for each: the words of the one before might still be in the file.
+  log=/tmp/impostor-$kind
+  timeout 100 holdfast attack --listen "$(place "$kind")" --state /tmp/state --connections 4 $(printf -- '--only %s ' $deceptions) >"$log" 2>&1 &
   impostor=$!
-  patiently grep -q 'listening at' /tmp/impostor
+  patiently grep -q 'listening at' "$log"
   for deception in $deceptions; do proves "$kind-$deception" state "$kind" 1; done
   wait "$impostor"
-  report "$kind-impostor" "$?" "$(tail -n 1 /tmp/impostor)"
+  report "$kind-impostor" "$?" "$(tail -n 1 "$log")"
 done
