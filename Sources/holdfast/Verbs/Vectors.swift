@@ -36,7 +36,7 @@ struct VectorsReplay: Verb {
       "holdfast vectors replay vectors/*.json",
       "holdfast vectors replay vectors/oath-hotp.json --json",
       "holdfast vectors replay vectors/*.json --target unix:lock.sock",
-      "holdfast vectors replay vectors/measurement_token_test.json --target unix:lock.sock --accepts mac",
+      "holdfast vectors replay tokens.json --target unix:lock.sock --accepts mac",
     ])
 
   @Argument(help: "Files of test vectors.", completion: .file())
@@ -126,7 +126,7 @@ struct VectorsDevice: Verb {
     examples: [
       "holdfast vectors device vectors/session_test.json --dir tested",
       "holdfast vectors device vectors/session_test.json --firmware tested.bin",
-      "holdfast vectors device vectors/measurement_token_test.json --dir tested-mac --accepts mac",
+      "holdfast vectors device tokens.json --dir tested --accepts mac",
     ])
 
   @Argument(help: "A file of test vectors with a device's key.", completion: .file())
