@@ -80,7 +80,7 @@ package final class Database {
   /// The row id of the last row that this connection inserted; 0 if the database is closed.
   package var lastInsertedRowID: Int64 { connection?.lastInsertedRowID ?? 0 }
 
-  /// How long a call waits for the lock of another connection; 0 if the database is closed.
+  /// The least time for which a call waits for the lock of another connection, in milliseconds; 0 if the database is closed.
   package var busyTimeoutMilliseconds: Int32 { connection?.wait.milliseconds ?? 0 }
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed; 0 if the database is closed.

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The wait of a connection for the lock of another one, at which it looks every millisecond.
+/// The wait of a connection for the lock of another one. It looks every millisecond.
 ///
-/// SQLite's own waiting soon looks every 100 ms only. If several connections write without a pause, some of them do not meet the moment
-/// between two transactions for seconds.
+/// SQLite's own waiting soon looks only every 100 ms, and can miss every moment between two transactions for seconds if others write
+/// without a pause.
 package struct LockWait: Sendable {
-  /// How long the wait lasts, apart from what the looks take and what a pause is longer than a millisecond.
+  /// The number of pauses of a millisecond. On a busy machine each takes longer, and so does the wait.
   let milliseconds: Int32
 
   package init(milliseconds: Int32) {

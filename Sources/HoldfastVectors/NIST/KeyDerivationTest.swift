@@ -32,7 +32,7 @@ struct KeyDerivationTest: ReplayableGroup {
       return .skipped("fixedInfoPattern")
     }
     var secret = try parameters.member("z").bytes()
-    // A second secret follows the first in HKDF, unless it is a part of the context; in one-step derivation, it is nothing else.
+    // In HKDF, a second secret follows the first, unless it is a part of the context. In one-step derivation, it is only that.
     if case .extractAndExpand = function, !parts(of: pattern).contains("t"), let second = parameters.optional("t") {
       secret += try second.bytes()
     }

@@ -79,7 +79,7 @@ struct FrameAnswers: Equatable, CustomStringConvertible {
   var description: String { "\(malformedCount) answers malformed, and \(emptyCount) empty frames" }
 }
 
-/// Where the frames of a stream end, as the lengths in it say.
+/// A reading of a stream's frames by the lengths in it.
 private struct FrameReading {
   /// A fault at the end of a stream.
   enum Fault {

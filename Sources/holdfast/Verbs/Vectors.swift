@@ -160,7 +160,7 @@ struct VectorsDevice: Verb {
     }
   }
 
-  /// The policy of a new device, which accepts other tokens, too, if it is to.
+  /// The policy of a new device, which accepts the tokens that `--accepts` names.
   private var devicePolicy: DevicePolicy {
     var policy = DevicePolicy.forSimulatedLock
     policy.acceptsUnsigned = self.policy.accepts.acceptsUnsigned
