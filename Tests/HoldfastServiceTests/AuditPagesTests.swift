@@ -230,7 +230,7 @@ struct AuditReceiptStandbyTests {
   @Test func `a receipt is signed only while there is a synchronous standby`() throws {
     let primary = try PostgreSQLServer()
     try primary.start()
-    let location = DatabaseLocation.postgreSQL(url: primary.patientURL(try primary.makeDatabase()))
+    let location = DatabaseLocation.postgreSQL(url: primary.url(try primary.makeDatabase()))
     let home = try TestHome(location)
     let page = try home.page(0..<3)
     let bring = { try home.test.fleet.receive(pages: [page], of: home.test.device.deviceID).receipt }

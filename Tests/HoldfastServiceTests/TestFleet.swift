@@ -21,7 +21,7 @@ enum TestedDatabase: String, CaseIterable, CustomTestStringConvertible {
   func newLocation(in folder: borrowing TemporaryFolder) throws -> DatabaseLocation {
     if self == .sqlite { return .sqlite(path: "\(folder.path)/service.sqlite") }
     let server = try sharedServer.get()
-    return .postgreSQL(url: server.patientURL(try server.makeDatabase()))
+    return .postgreSQL(url: server.url(try server.makeDatabase()))
   }
 }
 

@@ -110,18 +110,17 @@ package final class PostgreSQLServer: Sendable {
     return name
   }
 
-  /// Returns a URL of a database on this server and others, which are tried in this order, over their sockets.
+  /// Returns a URL of a database on this server and others, which are tried in this order, over their sockets. A new connection has
+  /// a minute, in place of the service's 2 s, which a machine with busy processors may need.
+  ///
+  /// - Parameter options: Further settings, which replace those above, as `connect_timeout=2`.
   package func url(_ database: String, with others: PostgreSQLServer..., options: String = "") -> String {
     let servers = [self] + others
     let hosts = servers.map(\.folder.path).joined(separator: ",")
     let ports = servers.map { String($0.port) }.joined(separator: ",")
-    return "postgresql:///\(database)?user=postgres&host=\(hosts)&port=\(ports)"
+    return "postgresql:///\(database)?user=postgres&host=\(hosts)&port=\(ports)&connect_timeout=60"
       + (options.isEmpty ? "" : "&" + options)
   }
-
-  /// The URL of a database for tests in which the server is there all the time: a new connection has a minute, in place of the
-  /// service's 2 s, which a machine with busy processors may need.
-  package func patientURL(_ database: String) -> String { url(database, options: "connect_timeout=60") }
 
   /// Adds lines to `postgresql.conf`.
   package func configure(_ settings: [String]) throws {

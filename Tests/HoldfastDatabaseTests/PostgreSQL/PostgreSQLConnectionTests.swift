@@ -45,24 +45,25 @@ struct PostgreSQLConnectionTests {
 
   @Test func `a password comes from the URL or a file, and a wrong one is refused`() throws {
     try server.execute("CREATE ROLE \(name) LOGIN PASSWORD 'secret'; ALTER DATABASE \(name) OWNER TO \(name)")
-    let address = "@127.0.0.1:\(server.port)/\(name)"
+    let address = "@127.0.0.1:\(server.port)/\(name)?connect_timeout=60"
     try open("postgresql://\(name):secret\(address)").addCounter()
     #expect(throws: SQLFault.permission) { try open("postgresql://\(name):wrong\(address)") }
-    #expect(throws: SQLFault.permission) { try open("postgresql://\(name)\(address)?passfile=/nothing") }
+    #expect(throws: SQLFault.permission) { try open("postgresql://\(name)\(address)&passfile=/nothing") }
     let folder = try TemporaryFolder()
     let file = try folder.makeFile("pass", Array("127.0.0.1:*:*:\(name):secret\n".utf8))
-    #expect(try open("postgresql://\(name)\(address)?passfile=\(file)").counter() == 0)
+    #expect(try open("postgresql://\(name)\(address)&passfile=\(file)").counter() == 0)
   }
 
   @Test func `the reason of a refused connection is known`() throws {
     #expect(throws: SQLFault.missing) { try open(server.url("nothing")) }
     try server.execute("CREATE ROLE \(name) LOGIN CONNECTION LIMIT 0 PASSWORD 'secret'")
-    #expect(throws: SQLFault.busy) { try open("postgresql://\(name):secret@127.0.0.1:\(server.port)/\(name)") }
+    let address = "postgresql://\(name):secret@127.0.0.1:\(server.port)/\(name)?connect_timeout=60"
+    #expect(throws: SQLFault.busy) { try open(address) }
     try server.execute("ALTER ROLE \(name) CONNECTION LIMIT 5; REVOKE CONNECT ON DATABASE \(name) FROM PUBLIC")
-    #expect(throws: SQLFault.permission) { try open("postgresql://\(name):secret@127.0.0.1:\(server.port)/\(name)") }
+    #expect(throws: SQLFault.permission) { try open(address) }
     try server.execute("GRANT CONNECT ON DATABASE \(name) TO PUBLIC")
     // Since PostgreSQL 15, not everyone may create tables.
-    #expect(throws: SQLFault.permission) { try open("postgresql://\(name):secret@127.0.0.1:\(server.port)/\(name)") }
+    #expect(throws: SQLFault.permission) { try open(address) }
     #expect(throws: SQLFault.unavailable) { try open("postgresql:///\(name)?host=\(server.folder.path)&port=1") }
   }
 

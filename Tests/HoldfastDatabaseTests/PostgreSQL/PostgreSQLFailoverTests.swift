@@ -145,7 +145,7 @@ struct PostgreSQLFailoverTests {
   }
 
   @Test func `asking the other hosts again closes no connection, whatever becomes of it`() throws {
-    let database = try servers.open()
+    let database = try servers.open(servers.url(options: "connect_timeout=2"))
     try database.addCounter()
     try database.read { session throws(SQLFault) in
       try session.run("SELECT 1")
@@ -211,10 +211,10 @@ struct PostgreSQLFailoverTests {
     standby.suspend()
     let count = Synchronized<Int64?>(nil)
     let thread = try Thread {
-      let read = try? servers.open().counter()
+      let read = try? servers.open(servers.url(options: "connect_timeout=2")).counter()
       count.change { $0 = read }
     }
-    // The former primary answered before the time that a connection has by default.
+    // The former primary answered before the time that a connection has.
     let isOld = "backend_start < now() - interval '2.5 s'"
     try primary.wait(
       until: "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name LIKE 'holdfast%' AND \(isOld)")
@@ -231,7 +231,8 @@ struct PostgreSQLFailoverTests {
     let third = try PostgreSQLServer(standbyOf: primary, name: "third")
     try third.start()
     third.suspend()
-    #expect(try servers.open(primary.url("postgres", with: standby, third), limits: limits).counter() == 0)
+    let url = primary.url("postgres", with: standby, third, options: "connect_timeout=2")
+    #expect(try servers.open(url, limits: limits).counter() == 0)
     third.resume()
   }
 

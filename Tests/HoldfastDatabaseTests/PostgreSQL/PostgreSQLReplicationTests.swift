@@ -70,7 +70,7 @@ struct PostgreSQLReplicationTests {
 
   @Test func `a commit that waits for too long is uncertain, and nobody sees it`() throws {
     // The server's own limit for statements does not end the wait, which is why there is another.
-    let database = try servers.open(servers.url + "&options=-c%20statement_timeout%3D1s", limits: .impatient)
+    let database = try servers.open(servers.url(options: "options=-c%20statement_timeout%3D1s"), limits: .impatient)
     try database.addCounter()
     standby.stop()
     #expect(throws: SQLFault.uncertain) { try database.increment() }
@@ -155,9 +155,8 @@ struct PostgreSQLReplicationTests {
 
   @Test func `while commits that were given up wait, nothing more is written, and reading goes on`() throws {
     try servers.open().addCounter()
-    let url = servers.url + "&connect_timeout=60"
     let limits = longerLimits
-    let database = try servers.open(url, limits: limits)
+    let database = try servers.open(limits: limits)
     standby.stop()
     let refused = Synchronized<[String]>([])
     let faults = try onThreads(12) { number throws(SQLFault) in
@@ -170,7 +169,7 @@ struct PostgreSQLReplicationTests {
     #expect(faults.count == 12 && refused.value.count == 12 - uncertainCount)
     // Each of them had one of the four connections.
     #expect(1...4 ~= uncertainCount)
-    let other = try servers.open(url, limits: limits)
+    let other = try servers.open(limits: limits)
     #expect(throws: SQLFault.noStandby) { try other.increment() }
     // Also where its first statement would wait for a row that such a commit has locked.
     let locked = try #require((0..<12).map(String.init).first { name in !refused.value.contains(name) })
@@ -182,7 +181,7 @@ struct PostgreSQLReplicationTests {
 
     try standby.start()
     try primary.wait(until: "SELECT count(*) = 0 \(Self.waiting)")
-    let patient = try servers.open(url)
+    let patient = try servers.open()
     try patient.increment()
     #expect(try patient.counterCount() == Int64(1 + uncertainCount))
     #expect(try other.counter() == 1)
@@ -214,7 +213,7 @@ struct PostgreSQLReplicationTests {
     #expect(throws: SQLFault.noStandby) { try servers.open(limits: longerLimits) }
     #expect(throws: SQLFault.missing) {
       try SQLDatabase(
-        .postgreSQL(url: servers.url), applicationID: testApplicationID, schema: testSchema, creating: false,
+        .postgreSQL(url: servers.url()), applicationID: testApplicationID, schema: testSchema, creating: false,
         limits: .test)
     }
     try standby.start()

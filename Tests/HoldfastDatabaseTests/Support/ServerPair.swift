@@ -18,12 +18,12 @@ struct ServerPair {
     try primary.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
   }
 
-  var url: String { primary.url("postgres", with: standby) }
+  func url(options: String = "") -> String { primary.url("postgres", with: standby, options: options) }
 
   /// Opens a database with the pair's address, or with another one.
   func open(_ url: String? = nil, limits: SQLLimits = .test) throws(SQLFault) -> SQLDatabase {
     try SQLDatabase(
-      .postgreSQL(url: url ?? self.url), applicationID: testApplicationID, schema: testSchema, connectionCount: 4,
+      .postgreSQL(url: url ?? self.url()), applicationID: testApplicationID, schema: testSchema, connectionCount: 4,
       limits: limits)
   }
 

@@ -40,7 +40,7 @@ struct TestPlace: Sendable {
       location = .sqlite(path: folder.file("db"))
     case .postgreSQL:
       let server = try sharedServer.get()
-      location = .postgreSQL(url: server.patientURL(try server.makeDatabase()))
+      location = .postgreSQL(url: server.url(try server.makeDatabase()))
     }
   }
 

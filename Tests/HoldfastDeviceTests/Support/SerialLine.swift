@@ -22,10 +22,15 @@ final class SerialLine: Sendable {
     close(descriptor)
   }
 
+  /// Writes a whole frame. It waits while the line is full, as one is that was flooded until a moment ago.
   func writeFrame(_ message: [UInt8]) throws {
-    let frame = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
-    let count = unsafe write(descriptor, frame, frame.count)
-    try #require(count == frame.count)
+    var rest = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
+    while !rest.isEmpty {
+      try #require(isReady(for: POLLOUT, withinMilliseconds: 10_000))
+      let count = unsafe write(descriptor, rest, rest.count)
+      try #require(count > 0)
+      rest.removeFirst(count)
+    }
   }
 
   func writeIfTaken(_ bytes: [UInt8]) {
@@ -34,7 +39,7 @@ final class SerialLine: Sendable {
 
   /// Reads whole frames for as long as one has begun.
   func dropWhatCame() throws {
-    while isReadable(withinMilliseconds: 0) { _ = try readFrame() }
+    while isReady(for: POLLIN, withinMilliseconds: 0) { _ = try readFrame() }
   }
 
   func readFrame() throws -> [UInt8] {
@@ -45,7 +50,7 @@ final class SerialLine: Sendable {
   private func read(_ byteCount: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < byteCount {
-      try #require(isReadable(withinMilliseconds: 10_000))
+      try #require(isReady(for: POLLIN, withinMilliseconds: 10_000))
       var part = [UInt8](repeating: 0, count: byteCount - bytes.count)
       let count = unsafe Glibc.read(descriptor, &part, part.count)
       try #require(count > 0)
@@ -54,8 +59,8 @@ final class SerialLine: Sendable {
     return bytes
   }
 
-  private func isReadable(withinMilliseconds milliseconds: Int32) -> Bool {
-    var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  private func isReady(for event: Int32, withinMilliseconds milliseconds: Int32) -> Bool {
+    var waited = pollfd(fd: descriptor, events: Int16(event), revents: 0)
     return unsafe poll(&waited, 1, milliseconds) == 1
   }
 }
