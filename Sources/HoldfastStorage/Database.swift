@@ -42,7 +42,7 @@ package final class Database {
   ///   - schema: SQL scripts; the script at index n takes version n to n + 1. Only ever append.
   ///   - creation: The handling of a database that does not exist yet.
   ///   - check: The extent of the check.
-  ///   - busyTimeoutMilliseconds: How long a call waits for the lock of another connection before it throws `busy`.
+  ///   - busyTimeoutMilliseconds: The least time that a call waits for the lock of another connection before it throws `busy`.
   ///   - rewriting: Turns each script and each statement into SQLite's SQL, before it is prepared.
   /// - Throws: `cannotOpen`, `permission` (also: a file that belongs to another user or is accessible to others), `corrupt`
   ///   (SQLite's quick check fails), `foreign`, `newerVersion`, `busy`, `readOnly`, `full`; `misuse` if `applicationID` is 0.

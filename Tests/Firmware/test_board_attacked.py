@@ -2,15 +2,10 @@
 
 import contextlib
 import json
-import os
-import pty
-import select
-import socket
-import threading
-import tty
 
 from board_device import BoardDevice
 from device_users import Users
+from devices import Terminal
 
 # These are about texts, which the board reads with the same code as a device on Linux. Each of their tokens costs a second.
 TEXTS = (
@@ -49,34 +44,6 @@ def attack(device, endpoint, service, *more):
     return attacks
 
 
-@contextlib.contextmanager
-def terminal(path):
-    """The name of a pseudo-terminal in front of the line at `path`."""
-    near, far = pty.openpty()
-    tty.setraw(far)
-    is_over = threading.Event()
-    with socket.socket(socket.AF_UNIX) as line:
-        line.connect(path)
-
-        def carry():
-            while not is_over.is_set():
-                for ready in select.select([near, line], [], [], 0.1)[0]:
-                    if ready is line:
-                        os.write(near, line.recv(4096))
-                    else:
-                        line.sendall(os.read(near, 4096))
-
-        carrier = threading.Thread(target=carry, daemon=True)
-        carrier.start()
-        try:
-            yield os.ttyname(far)
-        finally:
-            is_over.set()
-            carrier.join(10)
-    os.close(near)
-    os.close(far)
-
-
 def test_a_board_withstands_every_attack_that_a_line_permits(holdfast, folder):
     with enrolled(holdfast, folder) as (device, service):
         # The emulator's clock is slow on a busy machine: there, a message of 20 seconds can take fewer than ten.
@@ -94,8 +61,8 @@ def test_a_board_at_a_terminal_withstands_guesses_used_passwords_and_tokens_of_t
         code.write_text(user.hotp())
         device.leave_line()
         chosen = (word for each in USER_ATTACKS for word in ("--only", each))
-        with terminal(device.socket) as path:
+        with Terminal(device.socket) as line:
             attacks = attack(
-                device, f"tty:{path}", service, "--user", user.name, "--otp", code, "--destructive", *chosen
+                device, f"tty:{line.name}", service, "--user", user.name, "--otp", code, "--destructive", *chosen
             )
         assert {each["judgement"] for each in attacks.values()} == {"sound"}, attacks

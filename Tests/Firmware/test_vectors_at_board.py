@@ -1,17 +1,13 @@
 """`vectors replay --target` at a board with the key of the vectors: what its whole program judges, as a device on Linux does."""
 
-import json
 import re
 import tempfile
 
 import pytest
-from board import ROOT
 from board_device import BoardDevice
 from devices import Terminal
 from holdfast_peer.command_line import read_descriptor
-
-VECTORS = ROOT / "vectors"
-SESSION = VECTORS / "session_test.json"
+from vector_files import SESSION, VECTORS, excerpt
 
 
 class VectorsBoard(BoardDevice):
@@ -28,18 +24,9 @@ def board(holdfast, images_are_built):
         yield board
 
 
-def excerpt(folder, name, each, kinds=None):
-    """A file with each n-th test of another, of some types."""
-    document = json.loads((VECTORS / name).read_text())
-    for group in document["testGroups"]:
-        # Each accepted number is a round.
-        cheap = [test for test in group["tests"] if len(test.get("accepted", [])) < 5]
-        group["tests"] = cheap[::each] if kinds is None or group["type"] in kinds else []
-    document["testGroups"] = [group for group in document["testGroups"] if group["tests"]]
-    document["numberOfTests"] = sum(len(group["tests"]) for group in document["testGroups"])
-    file = folder / name
-    file.write_text(json.dumps(document))
-    return file
+def few_rounds(test):
+    """Whether a test needs less than five rounds, which each accepted number takes."""
+    return len(test.get("accepted", [])) < 5
 
 
 MESSAGES = {"SessionM2", "SessionCompatibility", "SessionRequest", "SessionRound", "RequestNumber"}
@@ -57,10 +44,10 @@ MESSAGES = {"SessionM2", "SessionCompatibility", "SessionRequest", "SessionRound
     ],
 )
 def test_the_firmware_judges_vectors_as_linux_does(board, tmp_path, name, kinds, each):
-    files = [excerpt(tmp_path, name, each, kinds)]
+    files = [excerpt(tmp_path, VECTORS / name, each, kinds, few_rounds)]
     if name in ("bulletin.json", "audit_page_test.json"):
         # It has the issuer's private key.
-        files.append(excerpt(tmp_path, SESSION.name, 60, {"RequestNumber"}))
+        files.append(excerpt(tmp_path, SESSION, 60, {"RequestNumber"}, few_rounds))
     board.leave_line()
     with Terminal(board.socket) as terminal:
         done = board.command_line.run(

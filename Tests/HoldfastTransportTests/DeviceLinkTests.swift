@@ -89,6 +89,19 @@ extension Connection {
     #expect(messages == [[3]])
   }
 
+  @Test func `of a slow device that answers twice, the last challenge counts`() throws {
+    let messages = try Line().messages(2) { device in
+      device.expectEmptyFrame()
+      device.expectEmptyFrame()
+      for challenge: [UInt8] in [[3], [4]] {
+        try device.sendEmptyFrame()
+        try device.sendBytes(challenge)
+      }
+      try device.sendBytes([5])
+    }
+    #expect(messages == [[4], [5]])
+  }
+
   @Test func `a device that never answers is given up at the deadline`() throws {
     let folder = try TemporaryFolder()
     let listener = try Listener(folder.endpoint(.stream))

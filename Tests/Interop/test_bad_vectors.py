@@ -48,8 +48,23 @@ def test_a_broken_file_is_named_and_the_others_are_replayed(holdfast, tmp_path, 
     for order in (bad, good), (good, bad):
         done = replay(holdfast, *order)
         assert done.returncode == 2
-        assert bad.name in done.stderr and reason in done.stderr
+        assert done.stderr.count(bad.name) == 1 and reason in done.stderr
         assert "1 passed, 1 failed, 0 skipped" in done.stdout
+
+
+def test_each_of_several_broken_files_is_named_once(holdfast, tmp_path):
+    paths = [tmp_path / f"{name}.json" for name in BROKEN]
+    for path in paths:
+        path.write_bytes(BROKEN[path.stem][0])
+    done = replay(holdfast, *paths)
+    assert done.returncode == 2 and f"{len(BROKEN)} files could not be replayed" in done.stderr
+    assert all(done.stderr.count(f"{path.name}:") == 1 for path in paths), done.stderr
+
+
+def test_what_a_device_accepts_needs_a_device(holdfast, tmp_path):
+    (tmp_path / "good.json").write_text(json.dumps(file(TEST)))
+    done = replay(holdfast, tmp_path / "good.json", "--accepts", "mac")
+    assert done.returncode == 64 and "--target" in done.stderr and not done.stdout
 
 
 def test_a_file_of_a_hundred_megabytes_is_refused_unread(holdfast, tmp_path):

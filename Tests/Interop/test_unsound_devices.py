@@ -4,14 +4,17 @@ import concurrent.futures
 
 import pytest
 from attack_scene import SOUND, UNSOUND, Scene, expect_sound, judged
-from unsound_devices import FLAWS, Forgiving, Served, SoundDevice
+from unsound_devices import FLAWS, Forgiving, Hangs, OnePlace, Served, SoundDevice
 from unsound_jose_devices import FLAWS_IN_JOSE, WithoutJOSE
 from unsound_slow_devices import (
     LOCKOUT_FLAWS,
+    EndedLockout,
+    EndingLockout,
     EndlessMessages,
     HeldByDrips,
     LineOfFrames,
     Locking,
+    NeedingASeal,
     ServedAsStream,
 )
 
@@ -29,9 +32,11 @@ def test_a_device_that_is_unsound_in_one_way_is_found_by_the_attack_for_it(scene
     code.write_text("271828")
     user = ("--user", "alice", "--otp", code) if issubclass(kind, Forgiving) else ()
     destructive = ("--destructive",) if kind.needs_destruction else ()
+    # Those that do not answer are waited for.
+    seconds = "2" if kind in (Hangs, OnePlace) else "10"
     with Served(scene.model(kind), str(scene.socket)):
         done, report = scene.attack(
-            *("--service", scene.service, "--timeout", "2", *user, *destructive),
+            *("--service", scene.service, "--timeout", seconds, *user, *destructive),
             *(word for each in others for word in ("--skip", each)),
         )
     assert done.returncode == UNSOUND, done.stderr.decode()
@@ -45,7 +50,7 @@ def test_a_device_that_is_unsound_only_in_jose_is_found_by_the_attack_for_it_and
     same_in_cose = {attack.removesuffix("-jose")} - {attack}
     with Served(scene.model(kind), str(scene.socket)):
         done, report = scene.attack(
-            *("--service", scene.service, "--timeout", "2", "--only", attack),
+            *("--service", scene.service, "--only", attack),
             *(word for each in same_in_cose for word in ("--only", each)),
         )
     assert done.returncode == UNSOUND, done.stderr.decode()
@@ -64,7 +69,7 @@ def test_attacks_in_jose_are_not_tried_at_a_device_that_takes_no_such_token(scen
 def test_a_peer_that_sends_one_byte_after_the_other_keeps_a_device_only_if_it_is_unsound(scene):
     for kind, code in ((SoundDevice, SOUND), (HeldByDrips, UNSOUND)):
         with Served(scene.model(kind), str(scene.socket)):
-            done, report = scene.attack("--timeout", "3", "--only", "dripping-peers")
+            done, report = scene.attack("--timeout", "10", "--only", "dripping-peers")
         assert done.returncode == code, (kind, report)
 
 
@@ -94,6 +99,19 @@ def test_a_device_that_locks_a_user_out_is_sound(scene):
     expect_sound(done, report)
     assert judged(report, "sound") == set(ids)
     assert report["attacks"][0]["observed"] == "5 passwords were tested, and 11 refused during the lockout"
+
+
+@pytest.mark.parametrize("kind", [EndingLockout, EndedLockout], ids=lambda kind: kind.__name__)
+def test_a_lockout_that_an_earlier_attack_began_and_that_ends_is_begun_anew(scene, kind):
+    done, report = attack_codes(scene, kind, "lockout")
+    expect_sound(done, report)
+    assert judged(report, "sound") == {"lockout"}
+
+
+def test_a_device_that_demands_more_than_a_password_is_not_judged_by_it(scene):
+    ids = {"parallel-guesses", "lockout", "lockout-by-token"}
+    done, report = attack_codes(scene, NeedingASeal, *ids)
+    assert (done.returncode, judged(report, "not tried")) == (SOUND, ids), report
 
 
 @pytest.mark.parametrize("kind", LOCKOUT_FLAWS, ids=lambda kind: kind.__name__)

@@ -15,10 +15,9 @@ from holdfast_peer.command_line import read_descriptor
 from holdfast_peer.device import Device, Second
 from holdfast_peer.keys import PrivateKey
 from holdfast_peer.scripted_device import ScriptedDevice
+from vector_files import SESSION, VECTORS, excerpt
 
-VECTORS = pathlib.Path(__file__).resolve().parents[2] / "vectors"
 FILES = sorted(VECTORS.glob("*.json"))
-SESSION = VECTORS / "session_test.json"
 TOKENS = VECTORS / "measurement_token_test.json"
 OTHER_KEY = "the device does not have the key of the vectors"
 
@@ -100,18 +99,6 @@ def skipped(done):
 
 def counted(files):
     return sum(json.loads(file.read_text())["numberOfTests"] for file in files)
-
-
-def excerpt(place, source, each=1, kinds=None):
-    """A file with each n-th test of another, of some types."""
-    document = json.loads(source.read_text())
-    for group in document["testGroups"]:
-        group["tests"] = group["tests"][::each] if kinds is None or group["type"] in kinds else []
-    document["testGroups"] = [group for group in document["testGroups"] if group["tests"]]
-    document["numberOfTests"] = sum(len(group["tests"]) for group in document["testGroups"])
-    file = place / source.name
-    file.write_text(json.dumps(document))
-    return file
 
 
 @pytest.mark.parametrize("accepts", ["unsigned", "mac"])
@@ -263,15 +250,28 @@ def test_a_device_that_skips_a_check_is_found(holdfast, place, skipped_check):
         assert found <= {test["tcId"] for group in groups if group["type"] == kind for test in group["tests"]}
 
 
-class CarelessReader(threading.Thread):
-    """A device at a stream of bytes that answers as malformed what it has read so far, after whatever it takes for a message."""
+def test_a_device_that_accepts_wrong_rounds_without_a_seal_is_found(holdfast, place):
+    path = str(place / "unsealed.socket")
+    refused = {session.STATUS[name] for name in ("tokenInvalid", "deviceMismatch", "integrityMismatch")}
+    unsound = Unsound(lambda status, m3: unsealed("accepted") if status in refused else m3)
+    rounds = excerpt(place, SESSION, kinds={"SessionRound"})
+    with ScriptedDevice(unsound.model, path, unsound.serve):
+        transport.connect_when_ready(path).close()
+        run = LinuxDevice(holdfast, place).command_line
+        done, (passed, failed, _) = replay(run, f"unix:{path}", rounds)
+        assert done.returncode == 2 and passed > 0, done.stdout
+        assert set(re.findall(rb"FAILED .*: (.*)", done.stdout)) == set(), done.stdout
 
-    def __init__(self, path, m1, is_whole):
+
+class CarelessReader(threading.Thread):
+    """A device at a stream of bytes that answers what it has read so far, after whatever it takes for a message."""
+
+    def __init__(self, path, m1, is_whole, answer):
         super().__init__(daemon=True)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(path)
         self.listener.listen()
-        self.m1, self.is_whole = m1, is_whole
+        self.m1, self.is_whole, self.answer = m1, is_whole, len(answer).to_bytes(2, "big") + answer
 
     def run(self):
         while True:
@@ -281,25 +281,29 @@ class CarelessReader(threading.Thread):
                 data = b""
                 while not self.is_whole(data) and (more := peer.recv(8192)):
                     data += more
-                peer.sendall(bytes.fromhex("000483030df6"))
+                peer.sendall(self.answer)
 
 
 @pytest.mark.parametrize(
-    "is_whole",
+    "is_whole, answer, flag",
     [
         # What a single read gives is taken for a message.
-        lambda data: len(data) > 0,
+        (lambda data: len(data) > 0, "malformed", "Truncated"),
+        (lambda data: len(data) > 0, "tokenInvalid", "Truncated"),
         # A length above the limit is waited for.
-        lambda data: len(data) >= 2 and len(data) - 2 >= int.from_bytes(data[:2], "big"),
+        (lambda data: len(data) >= 2 and len(data) - 2 >= int.from_bytes(data[:2], "big"), "malformed", "TooLarge"),
     ],
 )
-def test_a_device_that_does_not_keep_to_frames_is_found(holdfast, place, is_whole):
+def test_a_device_that_does_not_keep_to_frames_is_found(holdfast, place, is_whole, answer, flag):
     model, path = Unsound(lambda status, m3: m3).model, str(place / "careless")
-    CarelessReader(path, model.message_1(), is_whole).start()
+    CarelessReader(path, model.message_1(), is_whole, unsealed(answer)).start()
     run = LinuxDevice(holdfast, place).command_line
     frames = excerpt(place, VECTORS / "frames_test.json", 4)
-    done, (_, failed, _) = replay(run, f"unix-stream:{path}", frames, timeout=1)
-    assert done.returncode == 2 and failed > 0, done.stdout
+    done, _ = replay(run, f"unix-stream:{path}", frames, timeout=1)
+    assert done.returncode == 2
+    failed = {int(number) for number in re.findall(rb"FAILED \S+ tcId (\d+)", done.stdout)}
+    tests = [test for group in json.loads(frames.read_text())["testGroups"] for test in group["tests"]]
+    assert failed & {test["tcId"] for test in tests if flag in test["flags"]}, done.stdout
 
 
 UNSOUND = {

@@ -10,7 +10,8 @@ from holdfast_peer import transport
 from holdfast_peer.line import EMPTY_FRAME
 from unsound_devices import Forgiving, Served, SoundDevice
 
-MOST_FAILURES, LOCKOUT_SECONDS = 5, 30
+# The lockout lasts for all attacks of a test, also on a busy machine.
+MOST_FAILURES, LOCKOUT_SECONDS = 5, 300
 
 
 class HeldByDrips(SoundDevice):
@@ -20,7 +21,7 @@ class HeldByDrips(SoundDevice):
 
     def next_message(self, connection, status):
         while True:
-            message = connection.receive(timeout=0.5)
+            message = connection.receive(timeout=10)
             if len(message) > 1:
                 return message
 
@@ -28,14 +29,14 @@ class HeldByDrips(SoundDevice):
 class LineOfFrames(transport.StreamConnection):
     """The device's end of a connection with frames as on a line."""
 
-    # The time for a whole message.
-    message_seconds = 10
+    # The time for a whole message, and for each byte of it.
+    message_seconds, byte_seconds = 10, 1
 
     def receive(self, timeout=None):
         while True:
             length = self._exactly(1, timeout)
             end = time.monotonic() + self.message_seconds
-            length += self._exactly(1, 1)
+            length += self._exactly(1, self.byte_seconds)
             if length != EMPTY_FRAME:
                 return self._whole(int.from_bytes(length, "big"), end)
             self.handle.sendall(EMPTY_FRAME)
@@ -49,7 +50,7 @@ class LineOfFrames(transport.StreamConnection):
     def _whole(self, count, end):
         data = b""
         while len(data) < count:
-            data += self._exactly(1, 1)
+            data += self._exactly(1, self.byte_seconds)
             if time.monotonic() > end:
                 raise transport.Closed
         return data
@@ -58,7 +59,7 @@ class LineOfFrames(transport.StreamConnection):
 class EndlessMessages(LineOfFrames):
     """The same, but a message may take as long as it likes."""
 
-    message_seconds = 1000
+    message_seconds, byte_seconds = 1000, 20
 
 
 class ServedAsStream(Served):
@@ -119,6 +120,38 @@ class Locking(Forgiving):
         """Between the look at the lockout and the count of a failure."""
 
 
+class EndingLockout(Locking):
+    """The user is locked out from the start, until after the tenth guess."""
+
+    LOCKED_GUESSES = 10
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.failures["alice"] = MOST_FAILURES
+        self.left = self.LOCKED_GUESSES
+
+    def decide(self, second, request):
+        if request["command"] == "configure" and "otp" in request and self.left > 0:
+            self.left -= 1
+            return "lockedOut", b"", {"retry_after": 1}
+        return super().decide(second, request)
+
+
+class EndedLockout(EndingLockout):
+    """The same until before the tenth."""
+
+    LOCKED_GUESSES = 9
+
+
+class NeedingASeal(Locking):
+    """The command needs a seal, too."""
+
+    def decide(self, second, request):
+        if request["command"] == "configure" and "otp" in request:
+            return "factorMissing", b"", {"missing": 8}
+        return super().decide(second, request)
+
+
 class LockingEachConnection(Locking):
     """The failures of each connection are counted apart."""
 
@@ -138,7 +171,7 @@ class LateToCount(Locking):
 
     def pause(self):
         self.lock.release()
-        time.sleep(0.3)
+        time.sleep(2)
         self.lock.acquire()
 
 

@@ -130,8 +130,8 @@ extension Attack {
     trap(
       "another-curve", "The ephemeral key of a trusted token in JOSE names another curve or kind.",
       [
-        Variant("P-384") { $0.renameEphemeralKey("P-256", "P-384") },
-        Variant("OKP") { $0.renameEphemeralKey("EC", "OKP") },
+        changing("P-384", .ephemeralKey, .set("crv", "\"P-384\"")),
+        changing("OKP", .ephemeralKey, .set("kty", "\"OKP\"")),
       ]),
     trap(
       "truncated-tag", "The authentication tag of a trusted token in JOSE is cut.",
@@ -176,11 +176,6 @@ extension TokenDraft {
     let key = publicJWK(curve: .p256, point: [UInt8](keys.own.bytes)).compact()
     jose.change(.signedHeader, .add("jwk", String(decoding: key, as: UTF8.self)))
   }
-
-  /// Replaces a value of the ephemeral key.
-  fileprivate mutating func renameEphemeralKey(_ old: String, _ new: String) {
-    jose.change(.encryptedHeader, .replace("epk", "\"\(old)\"", "\"\(new)\""))
-  }
 }
 
 extension JOSEChanges.Part {
@@ -191,6 +186,7 @@ extension JOSEChanges.Part {
     case .claims: "the claims"
     case .signature: "the signature"
     case .encryptedHeader: "the JWE's header"
+    case .ephemeralKey: "the ephemeral key"
     case .encryptedKey: "the encrypted key"
     case .vector: "the initialization vector"
     case .ciphertext: "the ciphertext"

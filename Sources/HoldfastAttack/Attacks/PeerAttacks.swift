@@ -26,19 +26,20 @@ extension Attack {
       "failures", "Twelve wrong proofs are sent on one connection.", due: "from the tenth on, an answer after a second"
     ) { (adversary) throws(AttackFault) in
       let line = try adversary.connect()
-      var last: UInt64 = 0
+      var fastest = UInt64.max
       for count in 1...12 {
         var draft = try adversary.draft(on: line)
         draft.deviceProof = MAC()
         var stopwatch = Stopwatch()
         let reply = adversary.exchange(draft, on: line)
-        last = stopwatch.lap() / 1_000_000
+        // On a busy host, some take longer by themselves.
+        if count >= 10 { fastest = min(fastest, stopwatch.lap() / 1_000_000) }
         // A device may also end the connection.
         if reply == .closed { return Finding("the end of the connection after \(count)", isSound: true) }
         guard reply.refuses(with: [.deviceMismatch]) else { return Finding(reply.text, isSound: false) }
         if count < 12 { try adversary.proceed(on: line) }
       }
-      return Finding("the twelfth answer came after \(last) ms", isSound: last >= 800)
+      return Finding("the fastest answer from the tenth on came after \(fastest) ms", isSound: fastest >= 800)
     },
     Attack(
       "silent-peers", "Eight peers connect and say nothing, and an honest prover comes.", due: "an honest round",

@@ -14,7 +14,7 @@ extension Attack {
       guard let peers = DrippingPeers(at: adversary.endpoint) else { throw .notTried("no thread could be started") }
       _ = poll(nil, 0, 2 * DrippingPeers.intervalMilliseconds)
       let (isServed, reply) = adversary.isServed()
-      peers.end()
+      guard peers.end() > 0 else { throw .notTried("no slow peer could connect in time") }
       return Finding("an honest prover got \(reply)", isSound: isServed)
     },
     Attack(
@@ -43,36 +43,40 @@ private final class DrippingPeers: Sendable {
   static let intervalMilliseconds: CInt = 200
   private static let count = 3
 
-  private let isOver: IsOver
+  private let state: State
   private let thread: Thread
 
-  /// Whether the peers have to leave.
-  private final class IsOver: Sendable {
-    let flag = Atomic(false)
+  private final class State: Sendable {
+    /// Whether the peers have to leave.
+    let isOver = Atomic(false)
+    /// The number of connections so far.
+    let connectionCount = Atomic(0)
   }
 
   init?(at endpoint: Endpoint) {
-    let isOver = IsOver()
+    let state = State()
     let thread = try? Thread {
       var connections = [Connection?](repeating: nil, count: Self.count)
-      while !isOver.flag.load(ordering: .relaxed) {
-        for index in connections.indices { Self.drip(through: &connections[index], to: endpoint) }
+      while !state.isOver.load(ordering: .relaxed) {
+        for index in connections.indices { Self.drip(through: &connections[index], to: endpoint, state) }
         _ = poll(nil, 0, Self.intervalMilliseconds)
       }
     }
     guard let thread else { return nil }
-    (self.isOver, self.thread) = (isOver, thread)
+    (self.state, self.thread) = (state, thread)
   }
 
-  /// Ends all connections.
-  func end() {
-    isOver.flag.store(true, ordering: .relaxed)
+  /// Ends all connections, and returns how many there were.
+  func end() -> Int {
+    state.isOver.store(true, ordering: .relaxed)
     thread.join()
+    return state.connectionCount.load(ordering: .relaxed)
   }
 
-  private static func drip(through connection: inout Connection?, to endpoint: Endpoint) {
+  private static func drip(through connection: inout Connection?, to endpoint: Endpoint, _ state: State) {
     if connection?.isEnded(withinMilliseconds: 0) ?? true {
       connection = try? Connection.connect(to: endpoint, timeoutMilliseconds: 100)
+      if connection != nil { state.connectionCount.add(1, ordering: .relaxed) }
       // The head of a frame of 600 bytes. A packet has none.
       if endpoint.scheme.framing != .packets { connection?.write(raw: [0x02, 0x58]) }
     }

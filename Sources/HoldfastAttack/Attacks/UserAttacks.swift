@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 
 /// Attacks on the codes of users.
@@ -101,19 +102,40 @@ extension Adversary {
     try honestRound(request(options.passwordCommand, otp: code))
   }
 
-  /// Gives ten wrong passwords, each on a new connection.
+  /// Gives ten wrong passwords, each on a new connection; ten more as long as a lockout that an earlier attack began ends too
+  /// soon.
   ///
   /// - Returns: the finding if the user is not locked out then.
   fileprivate mutating func lockUserOut() throws(AttackFault) -> Finding? {
-    var reply = Reply.silence
-    for count in 1...10 {
-      reply = try passwordRound(wrongCode(count))
-      guard reply.refuses(with: [.otpRejected, .lockedOut]), reply != .closed else {
-        if case .verdict(.commandRefused, _, _) = reply { throw .notTried("the device refuses the command") }
-        return Finding(reply.text, isSound: false)
-      }
+    var answers = try wrongPasswords()
+    // The clock of an emulated board is slow.
+    for _ in 1...3 where answers.endsTooSoon {
+      if let left = answers.secondsLeft { _ = poll(nil, 0, CInt(left + 1) * 1000) }
+      answers = try wrongPasswords()
     }
-    return reply.refuses(with: [.lockedOut]) ? nil : Finding("the tenth: \(reply.text)", isSound: false)
+    return answers.last == .lockedOut ? nil : Finding("the last one: \(answers.last.text)", isSound: false)
+  }
+
+  private mutating func wrongPasswords() throws(AttackFault) -> LockoutAnswers {
+    var answers = LockoutAnswers()
+    for count in 1...10 {
+      let (reply, notice) = try wholeRound(
+        on: try connect(), request(options.passwordCommand, otp: wrongCode(count)))
+      answers.last = reply
+      guard reply == .otpRejected || reply == .lockedOut else {
+        try checkNeedsOnlyPassword(reply)
+        break
+      }
+      answers.secondsLeft = reply == .lockedOut ? notice?.retryAfterSeconds : nil
+      if reply == .lockedOut { answers.hasLockedOut = true }
+    }
+    return answers
+  }
+
+  /// Gives up the attack if a device refuses its command for another reason than the password.
+  private func checkNeedsOnlyPassword(_ reply: Reply) throws(AttackFault) {
+    if reply == .verdict(.commandRefused, .right) { throw .notTried("the device refuses the command") }
+    if reply == .verdict(.factorMissing, .right) { throw .notTried("the command needs more than a password") }
   }
 
   /// Gives sixteen wrong passwords at the same time. Each answer tells whether the device tested one.
@@ -136,12 +158,13 @@ extension Adversary {
     for guess in guesses {
       let reply = guess.draft.reply(guess.line.receive(by: answerDeadline))
       switch reply {
-      case .verdict(.otpRejected, .right, _): testedCount += 1
-      case .verdict(.lockedOut, .right, _): lockedCount += 1
-      case .verdict(.commandRefused, .right, _): throw .notTried("the device refuses the command")
+      case .otpRejected: testedCount += 1
+      case .lockedOut: lockedCount += 1
       // A device may have no room for so many, or no time.
       case .closed, .verdict(.busy, _, _), .verdict(.challengeExpired, _, _): break
-      default: return Finding(reply.text, isSound: false)
+      default:
+        try checkNeedsOnlyPassword(reply)
+        return Finding(reply.text, isSound: false)
       }
     }
     if testedCount == 0 { throw .notTried("the user was locked out before, or the device had no room") }
@@ -157,4 +180,25 @@ extension Adversary {
     guard let wrong = BoundedText<16>(digits.span) else { return nil }
     return UserCode(user: code.user, code: wrong)
   }
+}
+
+/// The answers to ten wrong passwords of one user.
+private struct LockoutAnswers {
+  /// The time that what follows them may take, in seconds.
+  private static let leastSeconds: UInt64 = 15
+
+  var last = Reply.silence
+  /// The rest of the lockout after the last one, in seconds, if the device tells it.
+  var secondsLeft: UInt64?
+  var hasLockedOut = false
+
+  /// Whether a lockout ended among them, or would soon.
+  var endsTooSoon: Bool {
+    last == .lockedOut ? secondsLeft.map { $0 < Self.leastSeconds } ?? false : hasLockedOut && last == .otpRejected
+  }
+}
+
+extension Reply {
+  fileprivate static let otpRejected = Reply.verdict(.otpRejected, .right)
+  fileprivate static let lockedOut = Reply.verdict(.lockedOut, .right)
 }

@@ -82,7 +82,8 @@ extension Adversary {
     if needs.contains(.destruction), !options.isDestructive { return "it is only for --destructive" }
     if needs.contains(.issuer), issuer == nil { return "it needs the issuer's key: --service" }
     if needs.contains(.issuerPoint), issuerPoint == nil { return "it needs the issuer's public key: --service" }
-    if needs.contains(.jose), let joseReply, joseReply != .verdict(honestStatus, .right) {
+    // Whatever the verdict is, who can seal it has opened the token.
+    if needs.contains(.jose), let joseReply, !joseReply.isSealed {
       return "the device takes no tokens in JOSE: an honest one got \(joseReply.text)"
     }
     if needs.contains(.user), code == nil { return "it needs a user: --user and --otp" }

@@ -238,13 +238,23 @@ extension Adversary {
   ///
   /// - Returns: the details of the verdict; nil if it is not the acceptance that is due.
   mutating func acceptedRound(on line: Line) throws(AttackFault) -> Notice? {
-    let draft = try draft(on: line)
-    let heard = heard(draft.message, on: line)
-    guard noted(draft.reply(heard)) == .verdict(.accepted, .right), case .message(let bytes) = heard,
-      let verdict = try? VerdictMessage(bytes.span), let body = draft.open(verdict)
-    else { return nil }
+    let (reply, notice) = try wholeRound(on: line)
+    guard reply == .verdict(.accepted, .right) else { return nil }
     try proceed(on: line)
-    return body.notice
+    return notice
+  }
+
+  /// Runs an honest round with the whole token on a connection.
+  ///
+  /// - Returns: the reply, and the details of the verdict if its seal opens.
+  mutating func wholeRound(
+    on line: Line, _ plaintext: [UInt8]? = nil
+  ) throws(AttackFault) -> (reply: Reply, notice: Notice?) {
+    let draft = try draft(on: line, request: plaintext ?? request())
+    let heard = heard(draft.message, on: line)
+    let reply = noted(draft.reply(heard))
+    guard case .message(let bytes) = heard, let verdict = try? VerdictMessage(bytes.span) else { return (reply, nil) }
+    return (reply, draft.open(verdict)?.notice)
   }
 
   /// Whether the device serves the honest prover, as it did at the beginning.

@@ -14,10 +14,8 @@ extension Forger {
   mutating func jws(_ claims: borrowing MeasurementClaims, _ draft: TokenDraft) throws(CryptographyFailure) -> [UInt8] {
     var json: [UInt8] = []
     claims.appendJSON(to: &json)
-    guard let object = (try? JSONValue(parsing: json.span, byteLimit: json.count))?.members else {
-      throw CryptographyFailure()
-    }
-    var members = object.map { (name: $0.0, value: String(decoding: $0.1.compact(), as: UTF8.self)) }
+    guard let object = try? JSONValue(parsing: json.span, byteLimit: json.count) else { throw CryptographyFailure() }
+    var members = Self.members(of: object)
     if draft.hasUnknownClaim { members.append(("unk", "1")) }
     let payload = Self.object(members, .claims, draft)
     guard draft.isSigned else { return payload }
@@ -43,12 +41,12 @@ extension Forger {
     var random = SystemRandom()
     let changes = draft.jose
     let agreement = try Agreement(for: draft)
-    let ephemeralKey = publicJWK(curve: .p256, point: [UInt8](agreement.point.bytes))
+    let ephemeralKey = Self.members(of: publicJWK(curve: .p256, point: [UInt8](agreement.point.bytes)))
     let header: Members = [
       ("alg", "\"\(changes.management.rawValue)\""), ("enc", "\"\(changes.encryption.rawValue)\""),
       ("cty", "\"JWT\""),
       ("kid", "\"\(base64URL(try keyID(of: draft.recipient, using: &cryptography).bytes))\""),
-      ("epk", String(decoding: ephemeralKey.compact(), as: UTF8.self)),
+      ("epk", String(decoding: Self.object(ephemeralKey, .ephemeralKey, draft), as: UTF8.self)),
     ]
     let encodedHeader = Self.spelt(Self.object(header, .encryptedHeader, draft), .encryptedHeader, draft)
     let derived = try Self.derive(from: agreement.shared, changes)
@@ -90,6 +88,10 @@ extension Forger {
       try random.fill(&span)
     } catch { throw CryptographyFailure() }
     return bytes
+  }
+
+  private static func members(of object: JSONValue) -> Members {
+    (object.members ?? []).map { (name: $0.0, value: String(decoding: $0.1.compact(), as: UTF8.self)) }
   }
 
   /// Writes an object in JSON, with the draft's changes.

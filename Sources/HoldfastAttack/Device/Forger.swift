@@ -58,7 +58,6 @@ struct Forger: ~Copyable {
     hash.append(input.span)
     return try hash.finish()
   }
-
 }
 
 /// The agreement on a key with the recipient of a token.

@@ -46,6 +46,9 @@ package enum Reply: Sendable, Equatable {
     }
   }
 
+  /// Whether the reply is a verdict whose seal opens: the device has the secrets of the token.
+  var isSealed: Bool { if case .verdict(_, .right, _) = self { true } else { false } }
+
   /// Whether the reply refuses with one of `statuses`, each with or without a seal as the protocol requires. The end of the
   /// connection refuses, too.
   func refuses(with statuses: [Status]) -> Bool {

@@ -96,7 +96,7 @@ struct JOSEChanges: Sendable {
   /// A part of the JWS, or of the JWE around it.
   enum Part: Sendable, Hashable {
     case signedHeader, claims, signature
-    case encryptedHeader, encryptedKey, vector, ciphertext, tag
+    case encryptedHeader, ephemeralKey, encryptedKey, vector, ciphertext, tag
   }
 
   /// A way to write a part that is not that of base64url.
@@ -111,7 +111,7 @@ struct JOSEChanges: Sendable {
     case broken
   }
 
-  /// The changes of the members in each of the three objects, in this order.
+  /// The changes of the members of each object, in this order.
   var members: [Part: [MemberChange]] = [:]
   /// The parts that are spelt in another way. Signature and encryption cover the headers and the claims as they are spelt.
   var spellings: [Part: Spelling] = [:]
@@ -152,8 +152,6 @@ enum MemberChange: Sendable {
   case add(String, String)
   /// Adds a member before the others.
   case addFirst(String, String)
-  /// Replaces the first of two texts in a member's value by the second.
-  case replace(String, String, String)
   /// Leaves a member out.
   case remove(String)
 
@@ -161,29 +159,9 @@ enum MemberChange: Sendable {
     switch self {
     case .set(let name, let value):
       for index in members.indices where members[index].name == name { members[index].value = value }
-    case .replace(let name, let old, let new):
-      for index in members.indices where members[index].name == name {
-        members[index].value = replaced(old, by: new, in: members[index].value)
-      }
     case .add(let name, let value): members.append((name, value))
     case .addFirst(let name, let value): members.insert((name, value), at: 0)
     case .remove(let name): members.removeAll { $0.name == name }
     }
   }
-}
-
-/// Replaces a text wherever it occurs. The standard library's search for texts would link the one for regular expressions, 1.2 MB.
-private func replaced(_ old: String, by new: String, in text: String) -> String {
-  let (old, text) = (Array(old.utf8), Array(text.utf8))
-  var (replaced, index): ([UInt8], Int) = ([], 0)
-  while index < text.count {
-    if text[index...].starts(with: old) {
-      replaced += new.utf8
-      index += old.count
-    } else {
-      replaced.append(text[index])
-      index += 1
-    }
-  }
-  return String(decoding: replaced, as: UTF8.self)
 }

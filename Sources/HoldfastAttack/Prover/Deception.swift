@@ -135,17 +135,17 @@ extension Deception {
       return DeceptionFinding("\(count) times M2", count <= 1 ? .sound : .unsound)
     },
     Deception("silence", "No challenge is sent.", due: "nothing, and the end of the connection in time") { stage in
-      stage.expectNothing(milliseconds: stage.timeoutMilliseconds)
+      stage.expectNothing()
     },
     Deception("silence-after-answer", "M2 is not answered.", due: "the end of the connection in time") { stage in
       stage.send(stage.makeChallenge())
       guard case .message = stage.receive() else { return .strange }
-      return stage.expectNothing(milliseconds: stage.timeoutMilliseconds)
+      return stage.expectNothing()
     },
     Deception("unfinished-challenge", "A challenge begins and never ends.", due: nothing) { stage in
       guard !stage.isPackets else { return DeceptionFinding("", .notTried("packets arrive whole")) }
       stage.write(raw: [0, 60, 0x87, 1])
-      return stage.expectNothing(milliseconds: stage.timeoutMilliseconds)
+      return stage.expectNothing()
     },
     Deception("end", "The connection is ended at once.", due: nothing) { _ in DeceptionFinding("nothing", .sound) },
   ]
@@ -189,8 +189,8 @@ extension DeceptionFinding {
 
 extension Stage {
   /// Judges a prover that must not send anything.
-  fileprivate func expectNothing(milliseconds: Int = 2000) -> DeceptionFinding {
-    switch receive(milliseconds: milliseconds) {
+  fileprivate func expectNothing() -> DeceptionFinding {
+    switch receive() {
     case .message(let bytes): DeceptionFinding("a message of \(bytes.count) bytes", .unsound)
     case .closed: DeceptionFinding("nothing, and the end of the connection", .sound)
     case .silence: DeceptionFinding("nothing", .sound)

@@ -12,6 +12,8 @@ package struct DeviceLink {
   ///
   /// It is longer than a device takes to appraise any message.
   package static let answerMilliseconds = 3000
+  /// The time that a device which was asked more than once has for its further answers, in milliseconds.
+  static let lateMilliseconds = 1000
 
   /// The connection that carries the messages. Messages to the device are sent on it directly.
   package let connection: Connection
@@ -39,10 +41,13 @@ package struct DeviceLink {
   package init(meeting connection: Connection, by deadline: Deadline) throws(TransportError) {
     self.init(connection)
     guard connection.isSerial, try !findWaiting(by: deadline) else { return }
+    var lateCount = -1
     repeat {
       try connection.sendEmptyFrame(by: deadline)
+      lateCount += 1
     } while try !dropUntilEmptyFrame(by: min(deadline, Deadline(afterMilliseconds: DeviceLink.answerMilliseconds)))
       && !deadline.hasPassed
+    if lateCount > 0 { try awaitAnswers(lateCount, by: deadline) }
   }
 
   /// Receives the next message that does not repeat the one before. Answers to mail may be equal, and are never repeated.
@@ -100,6 +105,24 @@ package struct DeviceLink {
       if error == .emptyFrame { return true }
       guard error == .timedOutWaiting else { throw error }
       return false
+    }
+  }
+
+  /// Waits for the answers to all empty frames but one, with which a slow device begins anew, and keeps the last challenge. A device
+  /// in the middle of another message may have swallowed some.
+  private mutating func awaitAnswers(_ count: Int, by deadline: Deadline) throws(TransportError) {
+    let end = min(deadline, Deadline(afterMilliseconds: DeviceLink.lateMilliseconds))
+    var count = count
+    while count > 0 {
+      do throws(TransportError) {
+        last = try next(by: end, wholeWithin: deadline.remainingMilliseconds)
+        isHeld = true
+      } catch {
+        if error == .timedOutWaiting { return }
+        guard error == .emptyFrame else { throw error }
+        isHeld = false
+        count -= 1
+      }
     }
   }
 

@@ -124,12 +124,14 @@ package struct TargetDevice {
       do throws(TransportError) {
         let message = try connection.receive(
           by: isComplete ? quiet : deadline, wholeWithin: Self.wholeMilliseconds)
-        guard let status = try? VerdictMessage(message.bytes.span).status, status == .malformed else {
-          // A device on a line repeats its challenge, which does not prolong the wait.
+        switch try? VerdictMessage(message.bytes.span).status {
+        case .malformed: answers.malformedCount += 1
+        // A device on a line repeats its challenge, which does not prolong the wait.
+        case nil, .challengeExpired:
           if isComplete ? quiet.hasPassed : deadline.hasPassed { return answers }
           continue
+        default: answers.otherCount += 1
         }
-        answers.malformedCount += 1
       } catch {
         guard error == .emptyFrame else { return answers }
         answers.emptyCount += 1

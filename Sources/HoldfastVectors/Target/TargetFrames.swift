@@ -46,7 +46,7 @@ struct TargetFrames {
     case nil: return hasAnswered ? .refused("malformed") : .failed("no answer")
     // It is answered although it is not complete.
     case .length: return hasAnswered ? .refused("malformed") : .accepted
-    case .cut: return hasAnswered ? .accepted : .refused("no answer before the rest")
+    case .cut: return hasAnswered || seen.otherCount > 0 ? .accepted : .refused("no answer before the rest")
     }
   }
 
@@ -62,6 +62,7 @@ struct TargetFrames {
     case .length:
       let seen = try device.answers(
         toBytes: stream + [0, 0], expected: expected, quietMilliseconds: Self.lineQuietMilliseconds)
+      guard seen.malformedCount >= expected.malformedCount, seen.otherCount == 0 else { return .failed("\(seen)") }
       return seen.emptyCount < whole.emptyCount ? .refused("dropped") : .accepted
     case .cut:
       let seen = try device.answers(
@@ -75,8 +76,12 @@ struct TargetFrames {
 struct FrameAnswers: Equatable, CustomStringConvertible {
   var malformedCount = 0
   var emptyCount = 0
+  /// The verdicts that do not say malformed. None is due, as no message is complete and well-formed.
+  var otherCount = 0
 
-  var description: String { "\(malformedCount) answers malformed, and \(emptyCount) empty frames" }
+  var description: String {
+    "\(malformedCount) answers malformed, \(emptyCount) empty frames, and \(otherCount) other verdicts"
+  }
 }
 
 /// A reading of a stream's frames by the lengths in it.

@@ -45,7 +45,8 @@ enum TargetTest {
       guard let carrier = Self.fresh(issuer, secrets) else { return .skipped("no token can be issued") }
       let verdict = try verdict(on: request, carrier, change, at: &device)
       switch verdict {
-      case .opened(.accepted, _): return .accepted
+      case .opened(.accepted, _), .unsealed(.accepted): return .accepted
+      case .unsealed(.busy), .unsealed(.internal): return .failed("the device answers \(verdict)")
       case .opened, .unsealed: return .refused("\(verdict)")
       default: return .failed("the device answers \(verdict)")
       }

@@ -53,22 +53,24 @@ struct VectorsReplay: Verb {
   mutating func perform() throws(Failure) {
     let endpoint = try target.map { (text) throws(Failure) in try Endpoint(peerArgument: text) }
     let timeoutMilliseconds = try waiting.milliseconds()
+    guard policy.accepts == nil || endpoint != nil else {
+      throw Failure(.usage, "--accepts says what a device does, and needs its --target")
+    }
     var device = endpoint.map { TargetDevice(at: $0, timeoutMilliseconds: timeoutMilliseconds) }
     var report = Report()
     var refusals: [Failure] = []
     func read(_ path: String) -> VectorFile? {
       do throws(Failure) { return try VectorFile(path: path) } catch {
         refusals.append(error)
-        Console.report(error)
         return nil
       }
     }
     if let endpoint {
       let read = files.compactMap(read)
-      let issuer = Self.issuer(in: read)
+      let issuer = read.lazy.compactMap(\.targetIssuer).first
       for file in read {
         do throws(TransportError) {
-          report.merge(try file.replay(at: &device!, accepting: policy.accepts, issuer: issuer))
+          report.merge(try file.replay(at: &device!, accepting: policy.accepted, issuer: issuer))
         } catch { throw Failure(error, endpoint: endpoint) }
       }
     } else {
@@ -83,8 +85,9 @@ struct VectorsReplay: Verb {
       Console.result("\(report.passed) passed, \(report.failed + refusals.count) failed, \(report.skipped) skipped")
     }
     if let refusal = refusals.first {
-      throw (refusals.count == 1 ? refusal : Failure(.malformed, "\(refusals.count) files could not be replayed"))
-        .afterResult()
+      guard refusals.count > 1 else { throw refusal.afterResult() }
+      for refusal in refusals { Console.report(refusal) }
+      throw Failure(.malformed, "\(refusals.count) files could not be replayed").afterResult()
     }
     guard report.failed == 0 else { throw Failure(.malformed, "\(report.failed) tests failed").afterResult() }
     guard report.passed > 0 else {
@@ -93,24 +96,18 @@ struct VectorsReplay: Verb {
       ).afterResult()
     }
   }
-
-  /// Returns the issuer of the first file that has its private key, well-formed.
-  private static func issuer(in files: [VectorFile]) -> TargetIssuer? {
-    for file in files {
-      do throws(VectorFault) { if let issuer = try file.targetIssuer() { return issuer } } catch {}
-    }
-    return nil
-  }
 }
 
 /// The policy of a device under test.
 struct TargetPolicyOptions: ParsableArguments {
   @Option(
     help: """
-      The tokens that the policy of the device accepts: signed ones only; also unsigned ones; or also those under a MAC (mac). Each \
-      needs another device.
+      The tokens that the policy of the device accepts: signed ones only, the default; also unsigned ones; or also those under a MAC \
+      (mac). Each needs another device.
       """)
-  var accepts = TargetPolicy.signed
+  var accepts: TargetPolicy?
+
+  var accepted: TargetPolicy { accepts ?? .signed }
 }
 
 extension TargetPolicy: ExpressibleByArgument {}
@@ -144,7 +141,7 @@ struct VectorsDevice: Verb {
     guard let keys else {
       throw Failure(.malformed, "\(file) has no key of a device", hint: "use vectors/session_test.json")
     }
-    if policy.accepts.acceptsMAC, keys.macKey == nil {
+    if policy.accepted.acceptsMAC, keys.macKey == nil {
       throw Failure(.malformed, "\(file) has no MAC key", hint: "use vectors/measurement_token_test.json")
     }
     var random = TargetRandom(keys)
@@ -163,8 +160,8 @@ struct VectorsDevice: Verb {
   /// The policy of a new device, which accepts the tokens that `--accepts` names.
   private var devicePolicy: DevicePolicy {
     var policy = DevicePolicy.forSimulatedLock
-    policy.acceptsUnsigned = self.policy.accepts.acceptsUnsigned
-    policy.acceptsMAC = self.policy.accepts.acceptsMAC
+    policy.acceptsUnsigned = self.policy.accepted.acceptsUnsigned
+    policy.acceptsMAC = self.policy.accepted.acceptsMAC
     return policy
   }
 
@@ -179,7 +176,7 @@ struct VectorsDevice: Verb {
     let now = SystemClock().unixSeconds()
     try recording { () throws(LedgerFault) in
       try ledger.trust(IssuerKey.signing(keys.issuer), realClock: now)
-      if let macKey = policy.accepts.acceptsMAC ? keys.issuerMACKey : nil { try ledger.trust(macKey, realClock: now) }
+      if let macKey = policy.accepted.acceptsMAC ? keys.issuerMACKey : nil { try ledger.trust(macKey, realClock: now) }
     }
     return folder.descriptor
   }
@@ -190,7 +187,7 @@ struct VectorsDevice: Verb {
     var issuers = IssuerTable()
     let issuer = IssuerKey.signing(keys.issuer)
     _ = issuers.append(try issuer.keyID(), issuer)
-    if let macKey = policy.accepts.acceptsMAC ? keys.issuerMACKey : nil {
+    if let macKey = policy.accepted.acceptsMAC ? keys.issuerMACKey : nil {
       _ = issuers.append(try macKey.keyID(), macKey)
     }
     do throws(FirmwareImageFault) {

@@ -9,6 +9,7 @@ EMPTY_FRAME = b"\x00\x00"
 MALFORMED = session.message_3(session.STATUS["malformed"], None)
 # How long the device has for the answer to an empty frame before it is asked once more, in seconds.
 ANSWER_SECONDS = 3
+MOST_QUESTIONS = 20
 
 
 class LineConnection(transport.StreamConnection):
@@ -27,14 +28,13 @@ class LineConnection(transport.StreamConnection):
 
     def _begin(self):
         """Drops what was meant for others: everything up to an empty frame that has a challenge of the device behind it."""
-        answered = re.compile(
-            re.escape(EMPTY_FRAME) + rb"(..\x87\x01\x01\x50" + re.escape(self.device_id) + b".*)", re.DOTALL
-        )
-        heard, timeout = b"", self.handle.gettimeout()
-        for _ in range(3):
+        answer = re.compile(re.escape(EMPTY_FRAME) + rb"..\x87\x01\x01\x50" + re.escape(self.device_id), re.DOTALL)
+        heard, answers, timeout = b"", [], self.handle.gettimeout()
+        for asked in range(1, MOST_QUESTIONS + 1):
             self.handle.sendall(EMPTY_FRAME)
             deadline = time.monotonic() + ANSWER_SECONDS
-            while (left := deadline - time.monotonic()) > 0:
+            # A slow device that was asked again may answer each time, and begins anew with the last answer.
+            while len(answers) < asked and (left := deadline - time.monotonic()) > 0:
                 self.handle.settimeout(left)
                 try:
                     part = self.handle.recv(4096)
@@ -43,10 +43,11 @@ class LineConnection(transport.StreamConnection):
                 if not part:
                     raise transport.Closed
                 heard += part
-                if found := answered.search(heard):
-                    self.waiting = found[1]
-                    self.handle.settimeout(timeout)
-                    return
+                answers = list(answer.finditer(heard))
+            if answers:
+                self.waiting = heard[answers[-1].start() + len(EMPTY_FRAME) :]
+                self.handle.settimeout(timeout)
+                return
         raise transport.Closed
 
     def _exactly(self, count, timeout):
