@@ -20,6 +20,8 @@ from holdfast_peer.session import COSE, NAMES
 
 MALFORMED, USAGE = 2, 64
 COMMANDS = ["lock", "unlock", "status", "configure", "open-safe"]
+# How long an actuator has for an answer, in milliseconds: as long as possible, and less where it never answers.
+LONGEST, SHORTER = 8000, 3000
 LIBRARY = pathlib.Path(__file__).parent
 # What an actuator does next, and once: the files `start` and `next` in its folder, which it removes.
 PRELUDE = f"""#!{sys.executable}
@@ -141,7 +143,7 @@ class ActingDevice(LinuxDevice):
     def __init__(self, holdfast, folder):
         super().__init__(holdfast, folder)
         self.place = self.folder / "actuator"
-        self.address, self.timeout, self.log = None, 1000, self.folder / "log"
+        self.address, self.timeout, self.log = None, LONGEST, self.folder / "log"
 
     def serve(self, *endpoints):
         with self.log.open("ab") as log:
@@ -226,12 +228,16 @@ def device(holdfast, folder, request):
         device.close()
 
 
-@pytest.fixture
-def acting(device):
-    """A device with the usual program in CBOR, served."""
-    device.address = f"exec:{script(device.place, PRELUDE + USUAL)}"
+def started(device, timeout=LONGEST):
+    """The device with the usual program in CBOR, served."""
+    device.address, device.timeout = f"exec:{script(device.place, PRELUDE + USUAL)}", timeout
     device.start()
     return device
+
+
+@pytest.fixture
+def acting(device):
+    return started(device)
 
 
 @pytest.fixture
@@ -318,7 +324,7 @@ def test_a_peer_at_a_socket_is_an_actuator_and_a_hanging_one_gets_a_new_connecti
     device.place.mkdir()
     path, seen = str(device.place / "socket"), []
     listener = transport.Listener(path, timeout=30)
-    device.address = f"unix:{path}"
+    device.address, device.timeout = f"unix:{path}", SHORTER
 
     def serve():
         for answers in (True, False, True):
@@ -351,7 +357,7 @@ def test_a_second_answer_that_waits_at_a_socket_is_not_that_of_the_next_command(
     device.place.mkdir(exist_ok=True)
     path, seen = str(device.place / "socket"), []
     listener = transport.Listener(path, timeout=30)
-    device.address, device.timeout = f"unix:{path}", 8000
+    device.address = f"unix:{path}"
 
     def is_waiting():
         """Whether the next command has its place: its round is in the audit log."""
@@ -412,10 +418,11 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("what", FAILURES)
-def test_a_failure_is_internal_with_a_text_and_has_an_audit_entry_and_a_line_and_the_next_command_works(acting, what):
+def test_a_failure_is_internal_with_a_text_and_has_an_audit_entry_and_a_line_and_the_next_command_works(device, what):
+    reason, text = FAILURES[what]
+    acting = started(device, SHORTER if reason == "timed-out" else LONGEST)
     acting.ask()
     acting.set("next", what)
-    reason, text = FAILURES[what]
     number = 77
     grant = acting.grant(COSE)
     request = session.request("unlock", number=number)
@@ -433,7 +440,8 @@ def test_a_failure_is_internal_with_a_text_and_has_an_audit_entry_and_a_line_and
     assert len(acting.journal()) == count + 1, "what reached the actuator"
 
 
-def test_a_program_that_is_lost_is_killed_with_its_group(acting):
+def test_a_program_that_is_lost_is_killed_with_its_group(device):
+    acting = started(device, SHORTER)
     acting.ask()
     before = acting.pid()
     acting.set("next", "hang")
@@ -612,31 +620,27 @@ def test_a_device_that_is_killed_between_record_and_answer_does_not_know_the_out
 
 
 def test_others_are_served_while_the_actuator_hangs_and_more_than_eight_commands_are_busy(device):
-    device.timeout = 3000
-    device.address = f"exec:{script(device.place, PRELUDE + USUAL)}"
-    device.start()
+    started(device)
     device.ask()
     rounds = len([e for e in device.audit() if e["event"] == "round"])
     device.set("next", "hang")
     results = []
     grants = [device.grant(COSE) for _ in range(10)]
     threads = [threading.Thread(target=lambda g=g: results.append(device.ask("unlock", g))) for g in grants]
-    started = time.monotonic()
     for thread in threads:
         thread.start()
     wait_for(lambda: len(device.journal()) == 2, "the command does not reach the actuator")
     wait_for(lambda: len(results) == 2, "those without a place are not answered")
     assert results == [("busy", b"")] * 2, "those without a place"
-    for _ in range(20):
-        begun = time.monotonic()
+    for _ in range(5):
         assert device.ask("reboot") == ("commandRefused", b"notInPolicy")
         assert device.ask(request=session.request("user-sync", ["alice"]))[0] == "accepted"
-        assert time.monotonic() - begun < 1, "others are held up"
-    assert time.monotonic() - started < 3, "it hung no longer"
+    assert len(results) == 2, "others are held up until it hangs no longer"
+    os.kill(device.pid(), signal.SIGKILL)
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     texts = sorted(result for status, result in results if status == "internal")
-    assert texts == [b"actuator not available"] * 7 + [b"the actuator did not answer in time"], "the others"
+    assert texts == [b"actuator not available"] * 7 + [b"the actuator ended before it answered"], "the others"
     assert len(device.journal()) == 2, "no command that waited was handed over"
     accepted = [e for e in device.audit() if e["event"] == "round" and e["command"] == "unlock"]
     assert len(accepted) == rounds + 8, "busy rounds are not recorded"
@@ -651,7 +655,7 @@ def test_the_end_of_the_device_ends_the_program_even_one_that_ignores_sigterm(ac
     acting.ask()
     child, begun = acting.pid(), time.monotonic()
     assert acting.stop() == 0 and not is_alive(child), "one that ignores SIGTERM"
-    assert time.monotonic() - begun < 5, "the time that it took"
+    assert time.monotonic() - begun < 30, "the time that it took"
 
 
 def test_two_devices_are_not_served_from_one_folder_with_two_actuators(acting):
@@ -677,7 +681,8 @@ def test_a_prover_is_told_that_a_command_failed_and_not_that_it_was_denied(actin
     assert (said["status"], said["result"], "refusal" in said) == ("internal", "the bolt is stuck", False)
 
 
-def test_a_stop_signal_to_the_program_is_a_timeout(acting):
+def test_a_stop_signal_to_the_program_is_a_timeout(device):
+    acting = started(device, SHORTER)
     acting.ask()
     child = acting.pid()
     os.kill(child, signal.SIGSTOP)

@@ -167,7 +167,7 @@ def test_killed_between_commands_it_serves_again_with_the_line_closed(relay, com
 
 def test_killed_in_a_command_it_serves_again_and_repeats_nothing(relay):
     relay.stop()
-    relay.environment["HOLDFAST_RELAY_PULSE_MS"] = "900"
+    relay.environment["HOLDFAST_RELAY_PULSE_MS"] = "5000"
     relay.start()
     grant, request = relay.grant(COSE), session.request("pulse", number=9)
     prover = relay.connect()
