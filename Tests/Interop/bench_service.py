@@ -50,8 +50,7 @@ class Bench:
         source = pathlib.Path(__file__).parent / "service_load.c"
         words = ["gcc", "-O2", "-o", self.load, source, "-lssl", "-lcrypto", "-lpthread"]
         subprocess.run(words, check=True, timeout=60)
-        url = f"postgresql:///{postgresql.DATABASE}?user={postgresql.ROLE}&host={self.server.folder}&port={self.server.port}"
-        self.fleet = Fleet(service, folder, url, log_level="warning", idle_seconds=3600)
+        self.fleet = Fleet(service, folder, postgresql.url(self.server), log_level="warning", idle_seconds=3600)
         self.lines, self.other_work = [], os.getloadavg()[0]
 
     def prepare(self):

@@ -48,6 +48,13 @@ def start_process(words, **options):
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, **options)
 
 
+def url(*servers, database=DATABASE):
+    """The URL of a database for the service. A connection may take a minute, on a busy machine."""
+    hosts = ",".join(str(server.folder) for server in servers)
+    ports = ",".join(str(server.port) for server in servers)
+    return f"postgresql:///{database}?user={ROLE}&host={hosts}&port={ports}&connect_timeout=60"
+
+
 class Server:
     """A server in `folder`, which may be started, killed, promoted and made again. Only the main thread may start it."""
 
@@ -192,9 +199,7 @@ class Pair:
 
     @property
     def url(self):
-        hosts = ",".join(str(server.folder) for server in self.servers)
-        ports = ",".join(str(server.port) for server in self.servers)
-        return f"postgresql:///{DATABASE}?user={ROLE}&host={hosts}&port={ports}"
+        return url(*self.servers)
 
     def wait_for_replication(self):
         query = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"

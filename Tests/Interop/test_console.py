@@ -175,11 +175,18 @@ def test_failed_attempts_to_sign_in_are_limited_and_others_are_not(service):
         for _ in range(15):
             Visitor(limited, service.admin)
         visitor = Visitor(limited)
-        answers = [visitor.post(f"{ROOT}/sign-in", {"token": "x"}) for _ in range(12)]
-        assert [status for status, _, _ in answers[:10]] == [401] * 10
-        status, headers, text = answers[-1]
-        assert status == 429 and int(headers["Retry-After"]) > 0 and "<h1>" in text
-        assert visitor.post(f"{ROOT}/sign-in", {"token": service.admin})[0] == 429
+        begun, count = time.monotonic(), 0
+        # On a busy machine, one more may be allowed again before the right token is tried.
+        for _ in range(5):
+            while (answer := visitor.post(f"{ROOT}/sign-in", {"token": "x"}))[0] == 401:
+                count += 1
+                assert count <= 10 + (time.monotonic() - begun) * 10 / 60, "more than ten a minute"
+            status, headers, text = answer
+            assert count >= 10 and status == 429 and int(headers["Retry-After"]) > 0 and "<h1>" in text
+            right = visitor.post(f"{ROOT}/sign-in", {"token": service.admin})[0]
+            if right == 429:
+                break
+        assert right == 429
     finally:
         assert limited.stop() == 0, "exit status"
 

@@ -184,7 +184,7 @@ def new_database(server):
     """The URL of an empty database."""
     name = f"t{os.urandom(4).hex()}"
     server.sql(f"CREATE DATABASE {name} OWNER {postgresql.ROLE}", database="postgres")
-    return f"postgresql:///{name}?user={postgresql.ROLE}&host={server.folder}&port={server.port}"
+    return postgresql.url(server, database=name)
 
 
 def new_service(request, folder, database=None):
@@ -472,9 +472,9 @@ def test_probes_and_metrics_answer(service, instance):
 def test_only_tls_1_3_is_spoken(instance):
     old = instance.context()
     old.maximum_version = ssl.TLSVersion.TLSv1_2
-    with pytest.raises(ssl.SSLError), socket.create_connection(("127.0.0.1", instance.port), 5) as plain:
+    with pytest.raises(ssl.SSLError), socket.create_connection(("127.0.0.1", instance.port), 30) as plain:
         old.wrap_socket(plain, server_hostname="127.0.0.1")
-    with socket.create_connection(("127.0.0.1", instance.port), 5) as plain:
+    with socket.create_connection(("127.0.0.1", instance.port), 30) as plain:
         context = instance.context()
         context.set_alpn_protocols(["h2", "http/1.1"])
         with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
@@ -522,25 +522,23 @@ def test_http_2_is_spoken_with_the_same_problems(service, instance, tmp_path):
 
 def test_slow_and_endless_peers_are_cut_off_and_others_are_served(service):
     """Heads and bodies that trickle, and bodies without an end, hold nobody up and end within the limits."""
-    quick = Instance(service, idle_seconds=2, body_seconds=1)
+    quick = Instance(service, idle_seconds=5, body_seconds=2)
     try:
-        peers = [socket.create_connection(("127.0.0.1", quick.port), 5) for _ in range(20)]
-        secure = [quick.context().wrap_socket(peer, server_hostname="127.0.0.1") for peer in peers]
         head = b"POST /v1/attest HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        for peer in secure[:10]:
-            peer.sendall(head[:20])
-        for peer in secure[10:]:
-            peer.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+        secure = []
+        for begun in [head[:20]] * 10 + [head + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"] * 10:
+            peer = socket.create_connection(("127.0.0.1", quick.port), 30)
+            secure.append(quick.context().wrap_socket(peer, server_hostname="127.0.0.1"))
+            secure[-1].sendall(begun)
         assert quick.ask("GET", "/healthz")[0] == 200
         start = time.monotonic()
         for peer in secure:
-            peer.settimeout(10)
             received = b""
             with contextlib.suppress(OSError):
                 while part := peer.recv(4096):
                     received += part
             assert received.startswith(b"HTTP/1.1 408 ") and b'"urn:holdfast:problem:too-slow"' in received, received
-        assert time.monotonic() - start < 9, "slow peers were kept"
+        assert time.monotonic() - start < 60, "slow peers were kept"
         with contextlib.closing(quick.connect()) as connection:
             connection.putrequest("POST", "/v1/attest")
             connection.putheader("Content-Type", "application/json")
@@ -559,9 +557,12 @@ def test_slow_and_endless_peers_are_cut_off_and_others_are_served(service):
 def test_an_address_that_asks_too_often_is_told_when_to_come_again(service):
     limited = Instance(service, requests_per_minute=5)
     try:
-        answers = [limited.ask("GET", "/healthz") for _ in range(7)]
-        assert [status for status, _, _ in answers].count(200) == 5
-        status, headers, problem = answers[-1]
+        begun, count = time.monotonic(), 0
+        while (answer := limited.ask("GET", "/healthz"))[0] == 200:
+            count += 1
+            assert count <= 5 + (time.monotonic() - begun) * 5 / 60, "more than five a minute"
+        assert count >= 5
+        status, headers, problem = answer
         assert status == 429 and int(headers["Retry-After"]) > 0 and problem["type"].endswith("too-many-requests")
     finally:
         assert limited.stop() == 0, "exit status"

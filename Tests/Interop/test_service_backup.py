@@ -110,22 +110,18 @@ def test_a_copy_of_sqlite(open_fleet, folder):
     )
 
 
-def url(server, database=postgresql.DATABASE):
-    return f"postgresql:///{database}?user={postgresql.ROLE}&host={server.folder}&port={server.port}"
-
-
 def test_a_dump_of_postgresql(open_fleet, server):
-    dump = server.folder / "dump"
+    dump, restored = server.folder / "dump", postgresql.url(server, database="restored")
 
     def restore():
         server.sql(f"CREATE DATABASE restored OWNER {postgresql.ROLE}")
-        server.run("pg_restore", "--exit-on-error", "--no-owner", f"--dbname={url(server, 'restored')}", dump)
-        return url(server, "restored")
+        server.run("pg_restore", "--exit-on-error", "--no-owner", f"--dbname={restored}", dump)
+        return restored
 
     restored_is_the_same(
         open_fleet,
-        open_fleet(url(server)),
-        lambda: server.run("pg_dump", "--format=custom", f"--file={dump}", url(server)),
+        open_fleet(postgresql.url(server)),
+        lambda: server.run("pg_dump", "--format=custom", f"--file={dump}", postgresql.url(server)),
         restore,
     )
 
@@ -142,9 +138,9 @@ def test_a_copy_of_a_whole_server(open_fleet, folder, server):
         server.kill()
         other.configure()
         other.start()
-        return url(other)
+        return postgresql.url(other)
 
     try:
-        restored_is_the_same(open_fleet, open_fleet(url(server)), copy, restore)
+        restored_is_the_same(open_fleet, open_fleet(postgresql.url(server)), copy, restore)
     finally:
         other.kill()

@@ -14,6 +14,7 @@ import subprocess
 import time
 
 import pytest
+from holdfast_peer.checks import Failed
 from test_service import (  # noqa: F401
     Instance,
     Service,
@@ -32,7 +33,7 @@ SECONDS = 60
 @pytest.fixture(scope="module")
 def plain(service):  # noqa: F811
     """An instance without TLS, for peers that do not speak HTTP."""
-    instance = Instance(service, certificate=None, key=None, idle_seconds=5)
+    instance = Instance(service, certificate=None, key=None, idle_seconds=30)
     yield instance
     assert instance.stop() == 0, "exit status"
 
@@ -79,7 +80,7 @@ def test_a_client_may_name_its_request_and_no_name_gets_into_the_log_unchecked(p
 
 def test_peers_that_never_finish_the_handshake_are_cut_off(service):  # noqa: F811
     """Whoever connects and says nothing must not fill the places of others."""
-    quick = Instance(service, idle_seconds=2, maximum_connections=60)
+    quick = Instance(service, idle_seconds=5, maximum_connections=60)
     try:
         peers = [socket.create_connection(("127.0.0.1", quick.port), SECONDS) for _ in range(40)]
         for peer in peers[:20]:
@@ -299,13 +300,16 @@ def test_a_database_that_fails_is_503_and_comes_back(request, tmp_path_factory, 
             own.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'holdfast%'")
             assert instance.ask("POST", "/v1/attest", body)[0] == 200
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
-                held = pool.submit(own.sql, "BEGIN", "LOCK TABLE provers", "SELECT pg_sleep(12)", database=name)
-                holds = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
+                held = pool.submit(own.sql, "BEGIN", "LOCK TABLE provers", "SELECT pg_sleep(60)", database=name)
+                locks = "FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted"
                 held_at = time.monotonic()
-                while own.sql(holds, database=name) == ["0"] and time.monotonic() < held_at + SECONDS:
+                while own.sql(f"SELECT count(*) {locks}", database=name) == ["0"]:
+                    assert time.monotonic() < held_at + SECONDS, "the table is not locked"
                     time.sleep(0.02)
                 refused()
-                held.result()
+                own.sql(f"SELECT pg_terminate_backend(pid) {locks}", database=name)
+                with pytest.raises(Failed):
+                    held.result()
             assert instance.ask("POST", "/v1/attest", body)[0] == 200
             assert "hush" not in instance.log.read_text()
         finally:
