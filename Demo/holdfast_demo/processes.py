@@ -7,7 +7,8 @@ import shutil
 import signal
 import subprocess
 
-TIMEOUT_SECONDS, GRACE_SECONDS = 60, 2
+# At the end a server may wait for those that are ended after it, and its exit status does not matter.
+TIMEOUT_SECONDS, GRACE_SECONDS, LAST_GRACE_SECONDS = 60, 20, 2
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SET_DEATH_SIGNAL = 1
 TRACE_ME, CONTINUE = 0, 7
@@ -102,11 +103,11 @@ class Processes:
         self.running.remove(process)
         return subprocess.CompletedProcess(words, process.returncode, output.read_bytes(), b"")
 
-    def end(self, process):
+    def end(self, process, seconds=GRACE_SECONDS):
         """Ends a process by SIGTERM, or by SIGKILL if that does not help in time; returns its exit status."""
         process.terminate()
         try:
-            process.wait(GRACE_SECONDS)
+            process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -124,7 +125,7 @@ class Processes:
             signal.signal(number, signal.SIG_IGN)
         # The last one first: it may need the others.
         for process in list(reversed(self.running)):
-            self.end(process)
+            self.end(process, LAST_GRACE_SECONDS)
         for _ in range(10):
             if folder is None or not os.path.exists(folder):
                 return

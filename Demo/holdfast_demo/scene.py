@@ -13,7 +13,7 @@ from holdfast_peer.keys import jwk
 
 from .users import Person
 
-SECONDS = 20
+SECONDS = 120
 NAMES = {number: name for name, number in session.STATUS.items()}
 
 
