@@ -83,10 +83,15 @@ def test_the_stack_is_painted(board):
 
 
 def test_the_clock(board):
-    first, begun = struct.unpack(">I", board.ask(MILLISECONDS))[0], time.monotonic()
-    time.sleep(0.5)
-    passed = struct.unpack(">I", board.ask(MILLISECONDS))[0] - first
-    assert 100 < passed < 1000 * (time.monotonic() - begun) + 100, f"half a second took {passed} ms"
+    begun = time.monotonic()
+    first, passed = struct.unpack(">I", board.ask(MILLISECONDS))[0], 0
+    # QEMU drops ticks while the host is busy.
+    while passed <= 100:
+        assert time.monotonic() < begun + 60, f"a minute took {passed} ms"
+        time.sleep(0.5)
+        passed = struct.unpack(">I", board.ask(MILLISECONDS))[0] - first
+    elapsed = 1000 * (time.monotonic() - begun)
+    assert passed < elapsed + 100, f"{elapsed:.0f} ms took {passed} ms"
 
 
 def test_entropy_is_simulated_and_taken_once(board):
@@ -121,9 +126,10 @@ def test_an_idle_board_sleeps(board):
         return (int(fields[11]) + int(fields[12])) / 100
 
     board.ask(NOTHING)
-    begun = processor_seconds()
+    used, begun = processor_seconds(), time.monotonic()
     time.sleep(1)
-    assert processor_seconds() - begun < 0.3, "an idle board keeps the host busy"
+    used = processor_seconds() - used
+    assert used < 0.3 * (time.monotonic() - begun), "an idle board keeps the host busy"
 
 
 def test_slow_bytes(board):
@@ -168,15 +174,13 @@ def test_the_fuse():
                 board.ask(ERASE, number(0))
                 board.ask(ERASE, number(PAGE))
                 set_fuse(board, words)
+                for programmed in range(words - 1):
+                    assert board.ask(PROGRAM, number(4 * programmed), number(0)) == b"", "programmed"
+                board.send(PROGRAM, number(4 * (words - 1)), number(0))
+                board.wait_for(lambda board=board: file_word(board, FUSE) == ERASED, "power cut")
                 board.socket.settimeout(1)
-                programmed = 0
-                try:
-                    for programmed in range(words + 1):
-                        board.ask(PROGRAM, number(4 * programmed), number(0))
-                    raise AssertionError("the power did not fail")
-                except Gone:
-                    pass
-                assert file_word(board, FUSE) == ERASED, "the fuse"
+                with pytest.raises(Gone):
+                    board.receive(1)
             flash = board.image.read_bytes()
             assert flash[: 4 * words + 4] == bytes(4 * words) + b"\xff" * 4, f"{words} words"
             with Board(folder) as board:
@@ -190,7 +194,7 @@ def test_the_fuse():
 
 def test_runs_messages():
     def run(*arguments):
-        return subprocess.run([RUN, *arguments], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+        return subprocess.run([RUN, *arguments], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
 
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -220,7 +224,7 @@ def test_runs_messages():
             assert image.stat().st_size == 1 << 24, "the image's bytes"
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(120)
         # Reset where QEMU had not taken the connection yet.
         with contextlib.suppress(ConnectionResetError):
             assert peer.recv(1) == b"", "the board after its end"

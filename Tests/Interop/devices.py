@@ -97,7 +97,7 @@ class LinuxDevice:
     def restart(self):
         """SIGKILL, and a new start."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self.start()
 
     def stop(self):
@@ -156,7 +156,7 @@ class BridgedDevice(LinuxDevice):
 
     def restart(self):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self.start_device()
 
     def close(self):
@@ -176,7 +176,7 @@ class BridgedDevice(LinuxDevice):
         self._hang_up()
         for _ in range(200):
             prover = Prover((reach or (lambda: transport.connect(self.socket)))(), self.descriptor)
-            prover.m1 = prover.connection.receive(timeout=8)
+            prover.m1 = prover.connection.receive()
             if prover.m1 not in NOT_YET:
                 session.parse_message_1(prover.m1)
                 self.last = prover.connection
@@ -264,7 +264,7 @@ def suspend(process):
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
-def wait_for(condition, message, seconds=10):
+def wait_for(condition, message, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, message

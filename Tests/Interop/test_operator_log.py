@@ -65,7 +65,7 @@ class LoggingDevice(LinuxDevice):
         return self.log.read_text().splitlines()
 
     def wait(self, condition):
-        wait_for(lambda: condition(self.lines()), "the log has not the lines that are waited for", 20)
+        wait_for(lambda: condition(self.lines()), "the log has not the lines that are waited for")
         return self.lines()
 
     def end(self):
@@ -216,19 +216,22 @@ def test_a_restart_is_not_told_as_an_attack(device):
 
 
 def test_strangers_are_counted(device):
-    """Thousands of strangers' messages are two lines; none is lost."""
+    """Thousands of strangers' messages are two lines, and one more for each minute that it takes; none is lost."""
+    begun = time.monotonic()
     device.serve()
     garbage(device, 5, connections=200)
     lines = [line for line in device.end() if "without proof: " in line]
-    assert len(lines) == 2, f"{len(lines)} lines, such as {lines[:4]}"
+    assert 2 <= len(lines) <= 2 + (time.monotonic() - begun) // 60, f"{len(lines)} lines, such as {lines[:4]}"
     count = sum(int(re.search(r"(\d+) tokenUnknown", line)[1]) for line in lines)
     assert count == 1000, "how many are told of"
     connections = [int((re.search(r"on (\d+) connections", line) or (0, 1))[1]) for line in lines]
-    assert sum(connections) in (200, 201), f"on {connections} connections"
+    # One that was open when a line was written is in the next one as well.
+    assert 200 <= sum(connections) < 200 + len(lines), f"on {connections} connections"
 
 
 def test_denied_rounds_of_one_token_are_counted(device):
-    """A token's holder who is denied a thousand times is two lines; accepted rounds are one each."""
+    """A token's holder who is often denied is two lines, and one more for each minute; accepted rounds are one each."""
+    begun = time.monotonic()
     device.serve()
     grant = device.grant(COSE, commands=["unlock"])
     with (prover := device.connect()).connection:
@@ -238,8 +241,10 @@ def test_denied_rounds_of_one_token_are_counted(device):
             assert status_of(prover.ask(grant, "unlock")) == "accepted", "status"
     lines = device.end()
     denied = [line for line in lines if "commandRefused" in line]
-    assert len(denied) == 2, f"lines of denied rounds, such as {denied[:3]}"
-    assert "commandRefused, 299 times  " in denied[1], denied[1]
+    most = 2 + (time.monotonic() - begun) // 60
+    assert 2 <= len(denied) <= most, f"lines of denied rounds, such as {denied[:3]}"
+    counts = [int((re.search(r"commandRefused, (\d+) times  ", line) or (0, 1))[1]) for line in denied]
+    assert sum(counts) == 300, f"how many are told of: {counts}"
     assert len([line for line in lines if ": accepted  " in line]) == 20, "lines of accepted rounds"
 
 
@@ -321,7 +326,7 @@ def test_a_group_may_connect_and_others_may_not(device):
                     f"{folder}/other",
                 ],
                 capture_output=True,
-                timeout=20,
+                timeout=60,
                 check=False,
             )
             assert done.returncode == expected, (
@@ -342,7 +347,7 @@ def test_a_group_may_connect_and_others_may_not(device):
                         f"unix:{folder}/other",
                     ],
                     capture_output=True,
-                    timeout=20,
+                    timeout=60,
                     check=False,
                 )
                 assert b"mode=660,group=" in refused.stdout + refused.stderr, (

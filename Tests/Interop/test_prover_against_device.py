@@ -360,16 +360,15 @@ def test_failed_proofs_are_slowed_from_the_tenth_on_and_lock_nobody_out(device, 
     grant = device.grant(COSE)
     # Remembered, so that a slow device takes its time for nothing else.
     expect_status(prover.ask(grant), "accepted", "a right proof before")
-    started = time.monotonic()
-    for _ in range(8):
-        expect_status(prover.ask(grant, by_reference=True, dmp=secrets.token_bytes(32)), "deviceMismatch")
-    assert time.monotonic() - started < 4, "the first failures are slow already"
-    for _ in range(3):
+    waited = []
+    for _ in range(11):
         attempt = prover.attempt(grant, by_reference=True, dmp=secrets.token_bytes(32))
         started = time.monotonic()
         expect_status(prover.send(attempt), "deviceMismatch")
-        waited = time.monotonic() - started
-    assert waited > 0.8, f"the eleventh failure was answered after {waited:.2f} s"
+        waited.append(time.monotonic() - started)
+    # A busy machine may be late with some of them, but not with each.
+    assert min(waited[4:8]) < 0.8, f"the first failures are slow already: {waited[:8]}"
+    assert waited[-1] > 0.8, f"the eleventh failure was answered after {waited[-1]:.2f} s"
     expect_status(prover.ask(grant), "accepted", "a right proof afterwards")
 
 

@@ -6,6 +6,8 @@ import socket
 import time
 
 LARGEST_MESSAGE = 4096
+# How long the other end has unless told otherwise, also on a busy machine.
+SECONDS = 60.0
 
 
 class Closed(Exception):
@@ -15,7 +17,7 @@ class Closed(Exception):
 class Connection:
     """A connected socket that carries whole messages."""
 
-    def __init__(self, handle, timeout=5.0):
+    def __init__(self, handle, timeout=SECONDS):
         self.handle = handle
         handle.settimeout(timeout)
 
@@ -74,14 +76,14 @@ class StreamConnection(Connection):
         return data
 
 
-def connect_stream(path, timeout=5.0):
+def connect_stream(path, timeout=SECONDS):
     handle = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     handle.settimeout(timeout)
     handle.connect(path)
     return StreamConnection(handle, timeout)
 
 
-def connect(path, timeout=5.0):
+def connect(path, timeout=SECONDS):
     handle = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         handle.settimeout(timeout)
@@ -92,7 +94,7 @@ def connect(path, timeout=5.0):
     return Connection(handle, timeout)
 
 
-def connect_when_ready(path, deadline=10.0):
+def connect_when_ready(path, deadline=SECONDS):
     """Connects as soon as somebody listens at `path`."""
     end = time.monotonic() + deadline
     while True:
@@ -107,7 +109,7 @@ def connect_when_ready(path, deadline=10.0):
 class Listener:
     """A listening socket at `path`."""
 
-    def __init__(self, path, timeout=5.0):
+    def __init__(self, path, timeout=SECONDS):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         self.path, self.timeout = path, timeout
