@@ -22,8 +22,8 @@ look_at_clock() {
   now=${now%.*}
 }
 
-# patiently COMMAND...: waits for at most half a minute until the command succeeds: other work may keep the processors busy.
-patiently() { within 30 "$@"; }
+# patiently COMMAND...: waits for at most two minutes until the command succeeds: other work may keep the processors busy.
+patiently() { within 120 "$@"; }
 
 address() { manage_adapter address "$1"; }
 
@@ -72,11 +72,11 @@ listening() {
   patiently grep -q Waiting "/tmp/$name"
 }
 
-# exchange NAME COMMAND...: runs the other end for at most ten seconds, and reports its exit status.
+# exchange NAME COMMAND...: runs the other end for at most a minute, and reports its exit status.
 exchange() {
   name=$1
   shift
-  timeout 10 "$@" >"/tmp/$name.sent" 2>&1
+  timeout 60 "$@" >"/tmp/$name.sent" 2>&1
   report "$name" "$?"
 }
 
@@ -139,7 +139,7 @@ commands() { hciconfig hci0 | sed -nE 's/.*TX .*commands:([0-9]+).*/\1/p'; }
 # calls NAME COUNT CALLS: waits until the prover that `meanwhile NAME` began has called its peer CALLS times since the adapter had COUNT
 # commands. A call may last only milliseconds, so its socket might never be seen. Fails if the prover ends before, or makes no call.
 calls() {
-  for try in $(seq 200); do
+  for try in $(seq 600); do
     [ -e "/tmp/$1.over" ] && break
     [ "$(commands)" -ge $(($2 + $3)) ] && return
     sleep 0.1

@@ -29,7 +29,7 @@ serves() {
 stops() { kill "$server" && wait "$server"; }
 # The kernel chooses PSM and channel.
 classic='--listen l2cap:00:00:00:00:00:00,hci=hci0 --listen rfcomm:00:00:00:00:00:00,hci=hci0'
-prove() { reporting "$1" timeout 30 holdfast prove --pair --connect "$2,hci=hci1" --state /tmp/state --command unlock --json; }
+prove() { reporting "$1" timeout 120 holdfast prove --pair --connect "$2,hci=hci1" --state /tmp/state --command unlock --timeout 100 --json; }
 
 # scans NAME: scans until a device has answered, at most three times: a scan was seen to miss an emulated device. The kernel searches for
 # five seconds by Low Energy, then for five by classic Bluetooth.
@@ -60,10 +60,10 @@ psm=$(sed -nE 's/.*listening at l2cap:.*psm=([^,]*),.*/\1/p' /tmp/served) channe
 report numbers "$psm $channel $device"
 prove announced-rfcomm "rfcomm:$device"
 prove announced-l2cap "l2cap:$device"
-reporting answers holdfast doctor "rfcomm:$device,channel=$channel,hci=hci1" --json
-reporting no-channel holdfast doctor "rfcomm:$device,channel=29,hci=hci1" --json
+reporting answers holdfast doctor "rfcomm:$device,channel=$channel,hci=hci1" --timeout 60 --json
+reporting no-channel holdfast doctor "rfcomm:$device,channel=29,hci=hci1" --timeout 60 --json
 listening stranger l2test -i hci0 -d -P 4133
-reporting stranger holdfast doctor "l2cap:$device,psm=4133,hci=hci1" --timeout 2 --json
+reporting stranger holdfast doctor "l2cap:$device,psm=4133,hci=hci1" --timeout 8 --json
 scans scanned
 stops
 alone 1

@@ -9,6 +9,8 @@ import math
 import re
 import typing
 
+from meeting import TIMEOUT_SECONDS
+
 PING_BYTES = 44
 # What a round may take at most, in pings of the median.
 AIM = 1.5
@@ -37,8 +39,8 @@ class Latency(typing.NamedTuple):
 def measure(meeting, transport, rounds=200, pings=200):
     """Rounds on one connection, with half of the pings before them and half after."""
     times = ping(meeting, pings // 2)
-    command = f"holdfast bench rounds --connect {meeting.endpoints[transport]} --state phone --rounds {rounds} --json"
-    measured = meeting.do("prover", command).json
+    place = f"--connect {meeting.endpoints[transport]} --state phone --timeout {TIMEOUT_SECONDS}"
+    measured = meeting.do("prover", f"holdfast bench rounds {place} --rounds {rounds} --json").json
     logged = meeting.read_log()
     times += ping(meeting, pings // 2)
     sizes, microseconds = measured["bytes"], measured["microseconds"]

@@ -7,15 +7,13 @@ import typing
 
 import connectable
 from holdfast_peer.checks import Failed, expect, expect_equal
-from meeting import Meeting, verdict_of
+from meeting import TIMEOUT_SECONDS, Meeting, verdict_of
 
 TURNS = 5
 MOST_MILLISECONDS = 200
 PINGS = 20
 # Seconds between the pings and the next proof: a link goes two seconds after its last channel.
 PAUSES = (0, 2, 0, 3, 1)
-# Starting and measuring under emulation, with other work on the processors.
-TIMEOUT_SECONDS = 30
 NOT_CONNECTABLE, AGAIN = (
     "provers cannot connect by Low Energy",
     re.compile(r"can connect by Low Energy again, after (\d+) ms"),
@@ -52,7 +50,7 @@ def observe(lab, turns=TURNS):
 
 def prove(meeting, command, logged):
     """How it ended, and the device's verdicts."""
-    said, lines = meeting.prove("le", command, "--timeout", str(TIMEOUT_SECONDS))
+    said, lines = meeting.prove("le", command)
     logged += lines
     return said, [verdict_of(line) for line in lines if " connection " in line]
 

@@ -7,6 +7,8 @@ from holdfast_peer.checks import Failed, expect_equal
 
 PORTS = {"l2cap": "psm=0x1001", "rfcomm": "channel=5", "le": "psm=0x80"}
 LOG = "device.log"
+# For a prover: processors are emulated, and other work may keep them busy.
+TIMEOUT_SECONDS = 60
 
 
 def verdict_of(line):
@@ -82,8 +84,8 @@ class Meeting:
 
     def proof(self, transport, command, *options, state):
         """The command line of a proof at the endpoint of a transport."""
-        words = "holdfast prove --connect", self.endpoints[transport], "--state", state, "--command", command, *options
-        return " ".join(words)
+        place = f"--connect {self.endpoints[transport]} --state {state} --timeout {TIMEOUT_SECONDS}"
+        return " ".join(["holdfast prove", place, "--command", command, *options])
 
     def prove(self, transport, command, *options, state="phone"):
         """One round; returns how that went, and what the device said of it."""
@@ -93,7 +95,7 @@ class Meeting:
         )
         return said, self.read_log()
 
-    def begin_rounds(self, name, transport, timeout):
+    def begin_rounds(self, name, transport, timeout=TIMEOUT_SECONDS):
         """Rounds without end in the background, of which the first has been accepted; `prover.said(name)` waits until they have ended."""
         self.read_log()
         self.hosts["prover"].begin(

@@ -40,7 +40,7 @@ vanish() {
 
 # Rounds without end would take all the time of the processor: this prover gets a twentieth, which is some rounds a second.
 mkdir /tmp/groups
-holdfast bench rounds --state /tmp/beside --connect "$(endpoint l2cap 1)" --rounds 1000000 >/tmp/honest 2>&1 &
+holdfast bench rounds --state /tmp/beside --connect "$(endpoint l2cap 1)" --rounds 1000000 --timeout 60 >/tmp/honest 2>&1 &
 honest=$!
 patiently answered accepted 1
 mount -t cgroup2 none /tmp/groups
@@ -147,7 +147,7 @@ together_over() {
   done
   renice -n -19 -p $provers
   first=$(($(wc -l </tmp/device.log) + 1))
-  within 180 have_had 50
+  within 900 have_had 50
   for prover in $provers; do
     kill "$prover"
     wait "$prover"

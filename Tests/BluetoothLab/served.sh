@@ -56,18 +56,22 @@ trying() {
   report "$name" "$status $begin $(uptime_seconds) $(grep -v 'the default key' "/tmp/$name.said" | tr -s '\r\n' ' ')"
 }
 
+# For how many seconds a prover waits.
+patience=100
+
 # proves NAME STATE KIND INDEX [OPTION...]: runs a round of the adapter's prover.
 proves() {
   name=$1 state=$2 kind=$3 index=$4
   shift 4
-  trying "$name" timeout 40 holdfast prove --state "/tmp/$state" --connect "$(endpoint "$kind" "$index")" --command status "$@"
+  trying "$name" timeout 120 holdfast prove --state "/tmp/$state" --connect "$(endpoint "$kind" "$index")" --command status \
+    --timeout "$patience" "$@"
 }
 
 # foreign KIND INDEX STEP...: becomes a client at the adapter that shares no code with Holdfast. Use it in a separate shell.
 foreign() {
   kind=$1 index=$2
   shift 2
-  exec timeout 100 foreign_peer "$kind" "$(address "$index")" "$device" "$(port "$kind")" "$@"
+  exec timeout 900 foreign_peer "$kind" "$(address "$index")" "$device" "$(port "$kind")" "$@"
 }
 
 # answers PATTERN: counts the device's answers that match.

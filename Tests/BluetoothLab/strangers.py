@@ -12,7 +12,7 @@ from served import Tried, expect_accepted
 
 STRANGERS = ("without-channel", "silent", "talking")
 # Two seconds for a channel and two for a proof, and what pairing and looking take on emulated processors.
-MOST_SECONDS = 10
+MOST_SECONDS = 40
 ROUNDS = 10
 
 

@@ -27,7 +27,7 @@ stranger() {
   stranger=$!
   patiently linked || report failed "$name: no link"
   begin=$(uptime_seconds)
-  (proves "$name-honest" state le 1 --timeout 40) &
+  (proves "$name-honest" state le 1) &
   honest=$!
   within 60 unlinked_stranger
   report "$name-held" "$(echo "$(uptime_seconds) $begin" | awk '{ print $1 - $2 }')"
@@ -43,11 +43,11 @@ stranger talking foreign le 2 $talk
 # and rounds whose link is ended fail, so that ends count from the first accepted ones on.
 alone 1
 accepted=$(answers accepted)
-(holdfast bench rounds --state /tmp/state --connect "$(endpoint le 1)" --rounds 60 --timeout 40 >/tmp/rounds 2>&1; report rounds "$?") &
+(holdfast bench rounds --state /tmp/state --connect "$(endpoint le 1)" --rounds 60 --timeout 100 >/tmp/rounds 2>&1; report rounds "$?") &
 rounds=$!
 patiently answered accepted "$((accepted + 7))"
 before=$(ended)
-(trying next timeout 120 holdfast prove --state /tmp/other --connect "$(endpoint le 2)" --command status --timeout 100) &
+(trying next timeout 900 holdfast prove --state /tmp/other --connect "$(endpoint le 2)" --command status --timeout 800) &
 next=$!
 wait "$rounds"
 report rounds-ended "$(($(ended) - before))"

@@ -16,7 +16,7 @@ done
 order() { tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]+): accepted([, ].*)?$/\1/p'; }
 # One may connect seconds after the others, so all go on until each has had its rounds.
 have_had() { [ "$(order | sort | uniq -c | awk -v rounds="$1" '$1 >= rounds' | wc -l)" -eq 3 ]; }
-within 180 have_had 20
+within 900 have_had 20
 for prover in $provers; do
   kill "$prover"
   wait "$prover"

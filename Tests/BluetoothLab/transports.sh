@@ -16,7 +16,7 @@ wholly() {
   rm -f /tmp/state/devices/*/remembered
   proves "$1" state "$2" 1 $longest
 }
-refuses() { trying "$1-refused" holdfast prove --state /tmp/state --connect "$(endpoint "$1" 1)" --command open; }
+refuses() { trying "$1-refused" holdfast prove --state /tmp/state --connect "$(endpoint "$1" 1)" --command open --timeout 60; }
 
 wholly l2cap-accepted l2cap
 refuses l2cap
@@ -46,4 +46,4 @@ alone 1
 wholly le-accepted le
 refuses le
 proves twice once le 1
-trying le-random holdfast prove --state /tmp/state --connect "le:$static,psm=130,type=random,hci=hci1" --command status
+trying le-random holdfast prove --state /tmp/state --connect "le:$static,psm=130,type=random,hci=hci1" --command status --timeout 60

@@ -1,12 +1,12 @@
 """Two hosts: BlueZ's own test programs reach each other over every kind of link, and the air does what it is told."""
 
-import statistics
 import time
 
 import one_host
 from holdfast_peer.checks import expect, expect_equal
 
 LATER_MILLISECONDS = 50
+# By how much the quickest ping may have been slower before, on a busy machine.
 SLACK_MILLISECONDS = 25
 LOST = 2
 
@@ -47,9 +47,12 @@ def milliseconds(seen, name):
 
 def rises(seen):
     """two hosts: what the air delays both ways is twice as late in a round trip"""
-    quiet, late = (statistics.median(milliseconds(seen, name)) for name in ("quiet", "late"))
+    quiet, late = (min(milliseconds(seen, name)) for name in ("quiet", "late"))
     print(f"l2ping between two hosts: {quiet} ms, {LATER_MILLISECONDS} ms later each way: {late} ms", flush=True)
-    expect(abs(late - quiet - 2 * LATER_MILLISECONDS) <= SLACK_MILLISECONDS, f"{quiet} ms, then {late} ms")
+    expect(
+        2 * LATER_MILLISECONDS - SLACK_MILLISECONDS <= late - quiet < 4 * LATER_MILLISECONDS,
+        f"{quiet} ms, then {late} ms",
+    )
 
 
 def loses(seen):

@@ -40,7 +40,7 @@ def prove(meeting, transport):
 
 def restart(meeting, signal):
     """How rounds ended whose device was ended, how the device ended, and a proof when it serves again."""
-    meeting.begin_rounds(signal, "l2cap", timeout=10)
+    meeting.begin_rounds(signal, "l2cap")
     ended = meeting.run("verifier", f"kill -{signal} $server; wait $server")
     rounds = meeting.hosts["prover"].said(signal)
     meeting.serve()

@@ -17,7 +17,7 @@ fill
 prove full holdfast /tmp/state unlock
 stop
 fill
-reporting start timeout 20 holdfast device serve --dir /disk/lock --listen unix:/tmp/lock.sock
+reporting start timeout 120 holdfast device serve --dir /disk/lock --listen unix:/tmp/lock.sock
 
 rm -f /disk/ballast
 serve holdfast /disk/lock || report failed restart

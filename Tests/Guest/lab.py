@@ -52,7 +52,7 @@ COMPILER = (shutil.which("cc") or "clang", "-std=gnu11", "-O1", "-Wall", "-Wextr
 class Lab:
     SOURCES = pathlib.Path(__file__).resolve().parent
     LOGS = "logs"
-    DEADLINE_SECONDS = 300
+    DEADLINE_SECONDS = 1800
 
     def __init__(self, holdfast, folder):
         self.holdfast, self.folder = holdfast, folder

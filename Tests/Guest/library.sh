@@ -43,7 +43,7 @@ stop() {
 
 # prove NAME HOLDFAST STATE COMMAND: runs one round, and reports its exit status and the device's answer.
 prove() {
-  reporting "$1" "$2" prove --connect unix:/tmp/lock.sock --state "$3" --command "$4" --json
+  reporting "$1" "$2" prove --connect unix:/tmp/lock.sock --state "$3" --command "$4" --timeout 60 --json
 }
 
 # audit HOLDFAST LOCK: reports whether the chain is complete, and the number of accepted rounds in it.

@@ -7,6 +7,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# For a program: other work may keep the processors busy.
+TIMEOUT_SECONDS = 1800
 MANIFEST = """// swift-tools-version: 6.2
 import PackageDescription
 
@@ -81,7 +83,7 @@ class TinyPackage:
         subprocess.run(
             ["swiftc", *options, "-emit-module", "-emit-module-path", modules / "Tiny.swiftmodule", self.source],
             check=True,
-            timeout=120,
+            timeout=TIMEOUT_SECONDS,
         )
 
     def edit(self, path, old, new):
@@ -95,7 +97,7 @@ class TinyPackage:
             [ROOT / "Tools" / tool, "--package", self.folder, *arguments],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=TIMEOUT_SECONDS,
         )
 
 
