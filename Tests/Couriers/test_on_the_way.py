@@ -112,7 +112,8 @@ def test_what_a_service_signs_is_what_the_device_does(lock):
         return lock.hand_in(file.read_bytes())[1].get("result", "refused")
 
     def prove():
-        return run.run("prove", "--connect", lock.endpoint, "--state", phone, "--command", "unlock").returncode
+        words = ("--connect", lock.endpoint, "--state", phone, "--command", "unlock", "--timeout", "60")
+        return run.run("prove", *words).returncode
 
     assert prove() == 0
     successor = Issuer()

@@ -192,7 +192,7 @@ def test_provers_of_the_command_line_carry_the_log_home_to_a_service(lock):
 
     def prove(phone, *more):
         words = ("prove", "--connect", lock.endpoint, "--state", phone, "--command", "unlock", "--json", *more)
-        return json.loads(run.succeed(*words))
+        return json.loads(run.succeed(*words, "--timeout", "60"))
 
     def sync(phone):
         done = run.succeed("sync", "--state", phone, "--service", service, "--json")

@@ -71,8 +71,8 @@ class Board:
         self.process.wait(SECONDS)
         self.socket.close()
 
-    def wait_for(self, condition, what):
-        deadline = time.monotonic() + SECONDS
+    def wait_for(self, condition, what, seconds=SECONDS):
+        deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise Gone(f"no {what}")

@@ -14,7 +14,7 @@ from holdfast_peer.prover import Prover
 from transcript import Transcript
 
 FIRMWARE = ROOT / "firmware-sim" / ".build" / "firmware.elf"
-SECONDS = 30
+SECONDS = 120
 
 
 class BoardDevice(LinuxDevice):

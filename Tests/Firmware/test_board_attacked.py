@@ -36,7 +36,7 @@ def enrolled(holdfast, folder):
 def attack(device, endpoint, service, *more):
     """The finished process, and what was judged, by id."""
     done = device.command_line.run(
-        *("attack", endpoint, "--state", device.folder / "phone", "--service", service, "--json", *more), timeout=400
+        *("attack", endpoint, "--state", device.folder / "phone", "--service", service, "--json", *more), timeout=3000
     )
     attacks = {each["id"]: each for each in json.loads(done.stdout)["attacks"]}
     found = [(name, each["observed"]) for name, each in attacks.items() if each["judgement"] == "unsound"]

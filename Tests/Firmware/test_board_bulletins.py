@@ -229,8 +229,8 @@ def test_a_stolen_phone_is_refused_once_another_one_has_been_at_the_board(board,
     with bridge(board) if bridged else contextlib.nullcontext(board.endpoint) as endpoint:
 
         def prove(phone):
-            done = run.run("prove", "--connect", endpoint, "--state", phone, "--command", "status", *COURIER, "--json")
-            return json.loads(done.stdout)
+            words = ("--connect", endpoint, "--state", phone, "--command", "status", *COURIER, "--timeout", "60")
+            return json.loads(run.run("prove", *words, "--json").stdout)
 
         assert [prove(phone)["status"] for phone in phones] == ["accepted", "accepted"]
         stolen = run.read_json("service", "tokens", "--dir", service)["tokens"][-1]["id"]

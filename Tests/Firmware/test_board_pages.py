@@ -231,6 +231,8 @@ def test_a_prover_carries_the_log_of_a_board_to_its_service(images_are_built, ho
                         "--command",
                         "status",
                         *COURIER,
+                        "--timeout",
+                        "60",
                         "--json",
                     )
                     return json.loads(run.run(*command).stdout)

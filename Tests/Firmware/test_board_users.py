@@ -37,7 +37,7 @@ class TimelyBoard(BoardDevice):
             [self.command_line.path, *map(str, arguments)],
             input=line.encode(),
             cwd=self.folder,
-            timeout=60,
+            timeout=300,
             env=self.command_line.environment,
             capture_output=True,
             check=False,
@@ -122,7 +122,7 @@ def enroll(device):
 
 def test_the_command_line_does_what_the_readme_tells_people_to_do(device, users):
     """Enrol, activate, a password, a seal, the host's code, counters, a lockout: what the README tells people to do."""
-    run, at = device.run, ("--connect", device.endpoint)
+    run, at = device.run, ("--connect", device.endpoint, "--timeout", 60)
     enroll(device)
     state, keys = ("--state", "phone"), ("--authenticator", "keys")
 
@@ -162,7 +162,7 @@ def test_the_command_line_does_what_the_readme_tells_people_to_do(device, users)
 
 def test_an_authenticator_follows_a_board_without_a_clock(device, users):
     """Passwords of the time: a board's time is that of its tokens, and an authenticator follows it by user-sync."""
-    run, at = device.run, ("--connect", device.endpoint)
+    run, at = device.run, ("--connect", device.endpoint, "--timeout", 60)
     enroll(device)
     user = User(device, "tim")
     user.expect("accepted", "unlock")

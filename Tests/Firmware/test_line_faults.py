@@ -287,7 +287,7 @@ def deaf(stand, lock):
     lock.prover()
     begun, before = time.monotonic(), len(lock.statuses())
     lock.line.handle.sendall(frame(b"\x00") * 400)
-    lock.wait_for(lambda: len(lock.statuses()) == before + 400, "an answer to each message")
+    lock.wait_for(lambda: len(lock.statuses()) == before + 400, "an answer to each message", 300)
     assert time.monotonic() - begun > 9, "it was not waited for"
     assert set(lock.statuses()[before:]) == {"malformed"}, "answers"
 

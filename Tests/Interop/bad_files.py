@@ -133,13 +133,13 @@ ENROLL = ["enroll", "--device", "{d.json}", "--service", "{S}", "--state", "{cas
 ENROLL_MAC = [*ENROLL, "--mac"]
 MAC_KEY = ["service", "mac-key", "--dir", "{S}", "--device", "{d.json}", "{case}/mac.out", "--json"]
 MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/evidence.out", "--json"]
-PROVE = ["prove", "--connect", "unix:{socket}", "--state", "{P}", "--command", "status", "--json"]
+PROVE = split("prove --connect unix:{socket} --state {P} --command status --json --timeout 60")
 PROVE_JOSE = [*PROVE[:4], "{PJ}", *PROVE[5:]]
 EXPLAIN = ["explain", "--state", "{P}", "--json"]
 ATTEST = split("attest --service {S} --device {d.json} --evidence {evidence} --out {case}/attested --json")
 ISSUE = split("issue --service {S} --device {d.json} --attestation {attestation} --state {begun} --json")
 REPLAY = ["vectors", "replay", "{vectors.json}", "--json"]
-BENCH = split("bench latency --connect unix:{socket} --state {P} --rounds 1 --budget-ms 60000 --json")
+BENCH = split("bench latency --connect unix:{socket} --state {P} --rounds 1 --budget-ms 60000 --timeout 60 --json")
 
 DATABASE = {"flipped": {OK, MALFORMED, FAULT}, "truncated": {OK, MALFORMED}, "of another": {OK}}
 RECORD = {**DATABASE, "link": {OK, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}

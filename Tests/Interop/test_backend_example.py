@@ -95,7 +95,9 @@ def test_a_device_accepts_a_prover_that_the_example_enrolled(backend):
     try:
         transport.connect_when_ready(f"{backend.folder}/lock.sock").close()
         said = json.loads(
-            backend.line.succeed("prove", "--state", state, "--connect", socket, "--command", "unlock", "--json")
+            backend.line.succeed(
+                "prove", "--state", state, "--connect", socket, "--command", "unlock", "--timeout", "60", "--json"
+            )
         )
         assert said["status"] == "accepted", said
     finally:

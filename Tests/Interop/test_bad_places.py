@@ -11,7 +11,7 @@ import time
 
 import pytest
 from bad_files import DENIED, FAULT, MALFORMED, NO_PERMISSION, OK, UNAVAILABLE
-from cases import Case, each_case, side_by_side
+from cases import Case, each_case, side_by_side, split
 from holdfast_peer.state import enrolment
 from sandbox import TIMEOUT, fill, judge, names_in
 
@@ -166,7 +166,7 @@ def before_trust(sandbox):
     sandbox.succeed("enroll", "--device", case / "d.json", "--service", sandbox.base / "S", "--state", case / "P")
     with Served(sandbox, case / "D", listen):
         judge(
-            sandbox.run(*PROVE, listen, "--state", case / "P", "--command", "status", "--json"),
+            sandbox.run(*PROVE, listen, "--state", case / "P", "--command", "status", "--timeout", "60", "--json"),
             {DENIED},
             mentions=["token"],
             hint=True,
@@ -358,7 +358,7 @@ ACTIONS = {
     "device init": ["device", "init", "--dir", "{case}/new"],
     "device trust": ["device", "trust", "--dir", "{D}", "{base}/issuer2.jwk"],
     "enroll": ["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", "{case}/new"],
-    "prove": ["prove", "--connect", "unix:{socket}", "--state", "{base}/P", "--command", "status"],
+    "prove": split("prove --connect unix:{socket} --state {base}/P --command status --timeout 60"),
     "service init": ["service", "init", "--dir", "{case}/new"],
 }
 
@@ -593,7 +593,7 @@ def cases():
         yield Case(f"{verb} init: a link", init_on, "sandbox", verb, link_to_folder, {MALFORMED})
         yield Case(f"{verb} init: no parent", missing_parent, "sandbox", verb)
         yield Case(f"{verb} init: a parent that is not writable", unwritable_parent, "nobody", verb)
-    words = ["prove", "--connect", "unix:{socket}", "--command", "status", "--state", "P"]
+    words = split("prove --connect unix:{socket} --command status --timeout 60 --state P")
     for name, verb in (
         ("D", ["device", "show", "--dir", "D"]),
         ("S", ["service", "show", "--dir", "S"]),
@@ -762,7 +762,7 @@ def test_a_folder_in_use_is_known_where_it_is_mounted_elsewhere(sandbox, disk):
     in_use(sandbox, "{case}/mounted")
 
 
-PROVE_FROM_DISK = ["prove", "--connect", "unix:{socket}", "--state", "{disk}/P", "--command", "status", "--json"]
+PROVE_FROM_DISK = split("prove --connect unix:{socket} --state {disk}/P --command status --timeout 60 --json")
 
 
 def test_an_accepted_proof_on_a_full_disk_is_a_success(sandbox, disk):

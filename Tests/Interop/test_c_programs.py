@@ -178,7 +178,7 @@ def test_the_lock_in_c_is_moved_by_the_command_line(lock, tmp_path):
     service, descriptor = device.service()
     run = device.command_line
     run.succeed("enroll", "--device", descriptor, "--service", service, "--state", tmp_path / "phone")
-    where = ("--connect", device.endpoint, "--state", tmp_path / "phone")
+    where = ("--connect", device.endpoint, "--state", tmp_path / "phone", "--timeout", "60")
     assert run.succeed("prove", *where, "--command", "unlock") == b"unlock: accepted, unlocked\n"
     assert run.run("prove", *where, "--command", "nothing").returncode == 1
     assert stop(process) == 0

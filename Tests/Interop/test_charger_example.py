@@ -51,9 +51,8 @@ class Charger:
 
     def prove(self, command, *parameters):
         words = [word for each in parameters for word in ("--parameter", each)]
-        done = self.line.run(
-            "prove", "--connect", f"unix:{self.path}", "--state", "phone", "--command", command, *words, "--json"
-        )
+        where = ("--connect", f"unix:{self.path}", "--state", "phone", "--timeout", "60")
+        done = self.line.run("prove", *where, "--command", command, *words, "--json")
         answer = json.loads(done.stdout)
         return done.returncode, answer["status"], answer.get("result")
 

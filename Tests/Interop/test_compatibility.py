@@ -43,7 +43,7 @@ class Verifier:
     def prove(self, script, *more):
         with ScriptedDevice(self, self.socket, script) as device:
             words = ("--connect", f"unix:{self.socket}", "--state", self.state, "--command", "unlock")
-            done = self.run.run("prove", *words, "--compatibility", *more)
+            done = self.run.run("prove", *words, "--timeout", "60", "--compatibility", *more)
         assert device.fault is None, f"{device.fault!r}"
         self.received = device.received
         return done
@@ -201,7 +201,8 @@ def test_a_device_carries_out_only_what_its_policy_allows_in_such_rounds(lock, t
     run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
 
     def prove(*more):
-        return run.run("prove", "--connect", lock.endpoint, "--state", state, "--command", "unlock", *more)
+        words = ("--connect", lock.endpoint, "--state", state, "--command", "unlock", "--timeout", "60")
+        return run.run("prove", *words, *more)
 
     assert prove("--compatibility").returncode == DENIED
     assert prove().returncode == ACCEPTED

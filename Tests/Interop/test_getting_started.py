@@ -33,7 +33,7 @@ def script():
     for block in blocks():
         text.append(block)
         for socket in re.findall(r"--listen unix:(\S+) ", block):
-            text.append(f"for i in $(seq 100); do [ -S {socket} ] && break; sleep 0.1; done\n")
+            text.append(f"for i in $(seq 600); do [ -S {socket} ] && break; sleep 0.1; done\n")
     return "".join(text)
 
 

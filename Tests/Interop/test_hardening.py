@@ -66,6 +66,8 @@ class Waiting:
             self.case / "P",
             "--command",
             "status",
+            "--timeout",
+            "600",
             environment={"XDG_DATA_HOME": str(sandbox.base / "data"), **dict(environment)},
             **more,
         )
@@ -124,6 +126,8 @@ def notices_lies(sandbox, always):
         str(sandbox.base / "P"),
         "--command",
         "unlock",
+        "--timeout",
+        "60",
     )
     assert done.returncode == 1, f"exit status of prove: {done.stderr.decode()}"
     assert b"integrityMismatch" in done.stdout + done.stderr, f"prove says {done.stdout + done.stderr}"
@@ -141,9 +145,13 @@ def notices_lies(sandbox, always):
 def unhardened_is_open(sandbox):
     """The intruder finds something where there is something to find."""
     prefix = sandbox.command([])[:-1]
-    with subprocess.Popen([*prefix, "sleep", "60"]) as process:
-        time.sleep(0.2)
+    with subprocess.Popen([*prefix, "sleep", "600"]) as process:
         try:
+            # Until then it is setpriv, or still this program.
+            name, end = pathlib.Path(f"/proc/{process.pid}/comm"), time.monotonic() + TIMEOUT
+            while name.read_text() != "sleep\n":
+                assert time.monotonic() < end, "no program to intrude into"
+                time.sleep(0.01)
             found = intrude(sandbox, process.pid)
         finally:
             process.kill()
@@ -159,6 +167,8 @@ def proves(sandbox):
         sandbox.base / "P",
         "--command",
         "unlock",
+        "--timeout",
+        "60",
         environment={"XDG_DATA_HOME": str(sandbox.base / "data")},
     )
     sandbox.succeed("explain", "--state", sandbox.base / "P", environment={"XDG_DATA_HOME": str(sandbox.base / "data")})

@@ -176,7 +176,8 @@ def test_the_programs_issuer_shares_a_key_with_each_device_and_its_tokens_are_pr
     run.succeed(*enroll, "--mac")
 
     def prove():
-        done = run.run("prove", "--connect", device.endpoint, "--state", state, "--command", "unlock", "--json")
+        words = ("--connect", device.endpoint, "--state", state, "--command", "unlock", "--timeout", "60")
+        done = run.run("prove", *words, "--json")
         return json.loads(done.stdout)["status"]
 
     assert prove() == "tokenInvalid", "status before the device trusts the key"

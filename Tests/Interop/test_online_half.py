@@ -740,7 +740,7 @@ def test_an_enrolment_with_tree_digests_needs_an_approval_with_one_and_proves(ba
         (configuration,) = state.rglob("measurement_config.bin")
         assert measurement.parse_configuration(configuration.read_bytes())["policy"] == policy
         prove = ("prove", "--connect", f"unix:{backend.socket}", "--state", state, "--command", "unlock")
-        status_is(backend.line.run(*prove), OK)
+        status_is(backend.line.run(*prove, "--timeout", "60"), OK)
 
 
 def test_the_lines_of_the_document_compute_the_tree_digest_that_is_approved(backend):
@@ -772,7 +772,7 @@ def test_an_enrolment_that_permits_known_code_says_so_in_its_configuration_and_p
             "a map of six members of version 1, or of seven of version 2"
         )
         prove = ("prove", "--connect", f"unix:{backend.socket}", "--state", state, "--command", "unlock")
-        status_is(backend.line.run(*prove), OK)
+        status_is(backend.line.run(*prove, "--timeout", "60"), OK)
     backend.change_policy(known_code=False)
     try:
         refused = backend.enroll(backend.lock_file, backend.name("state"), "--known-code")

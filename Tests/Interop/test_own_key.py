@@ -267,7 +267,7 @@ def test_a_person_s_app_joins_makes_passwords_and_seals_answers_requests_imports
     def prove(kind, code, command, *words):
         (folder / "code").write_text(code + "\n")
         prove = ("prove", "--connect", lock, "--state", "other", "--command", command, *words, "--user", "ann")
-        return run.run(*prove, kind, "code").returncode
+        return run.run(*prove, kind, "code", "--timeout", "60").returncode
 
     code = owners_code("add", "--otp", "hotp", "--seal", "OCRA-1:HOTP-SHA256-8:C-QH64")
     assert "mistyped" in ring("join", lock, given=code[:-3] + "\n482915\n")
@@ -309,7 +309,8 @@ def test_a_person_s_app_joins_makes_passwords_and_seals_answers_requests_imports
     policy["commands"]["seal-request"] = {"factors": ["device"]}
     policy["commands"]["open-safe"]["text"] = "Open safe {1}"
     policy_file.write_text(json.dumps(policy))
-    asking = ("prove", "--connect", lock, "--state", "other", "--command", "open-safe", "--parameter", "9")
+    common = ("prove", "--connect", lock, "--timeout", "60", "--state", "other")
+    asking = (*common, "--command", "open-safe", "--parameter", "9")
     asked = run.read_json(*asking, "--user", "bea", "--seal-request")["request"]
     shown = "bea, the device asks: Open safe 9 (open-safe 9)"
     assert ring("answer", given=f"{asked}\nno\n736205\n", of=bea).splitlines() == [shown, "nothing was made"]

@@ -236,8 +236,9 @@ def test_a_prover_enrols_by_invitation_and_its_device_accepts_it(service, instan
     line.succeed("device", "trust", "--dir", service.folder / "device", service.folder / "issuer.jwk")
     device = line.start("device", "serve", "--dir", service.folder / "device", "--listen", f"unix:{service.folder}/s")
     try:
-        for _ in range(100):
-            done = line.run("prove", "--connect", f"unix:{service.folder}/s", "--state", state, "--command", "unlock")
+        for _ in range(1200):
+            words = ("--connect", f"unix:{service.folder}/s", "--state", state, "--command", "unlock")
+            done = line.run("prove", *words, "--timeout", "60")
             if done.returncode != 69:
                 break
             time.sleep(0.05)

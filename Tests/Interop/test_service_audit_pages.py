@@ -59,10 +59,10 @@ def state_of(service, device):
 
 
 def prove(service, state):
-    for _ in range(100):
+    for _ in range(1200):
         done = service.command_line.run(
             *("prove", "--connect", f"unix:{service.folder}/s", "--state", state, "--command", "unlock", "--json"),
-            *("--courier", "10000"),
+            *("--courier", "10000", "--timeout", "60"),
         )
         if done.returncode != UNAVAILABLE:
             break

@@ -169,7 +169,7 @@ def test_the_log_warns_before_devices_no_longer_trust_the_key_that_signs(service
     """The introduction above is for 30 days."""
     warned = Instance(service)
     try:
-        for _ in range(100):
+        for _ in range(600):
             lines = [json.loads(line) for line in warned.log.read_text().splitlines() if "the trust in" in line]
             if lines:
                 break

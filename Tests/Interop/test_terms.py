@@ -40,7 +40,8 @@ class Home:
 
     def prove(self, state):
         return self.line.run(
-            "prove", "--connect", f"unix:{self.folder}/lock.sock", "--state", state, "--command", "unlock", "--json"
+            *("prove", "--connect", f"unix:{self.folder}/lock.sock", "--state", state, "--command", "unlock", "--json"),
+            *("--timeout", "60"),
         )
 
 

@@ -16,6 +16,8 @@ from holdfast_peer.session import COSE
 one_line = pytest.mark.only_on("linux", because="a line has one prover at a time")
 own_policy = pytest.mark.only_on("linux", "bridge", because="an image gets its policy when it is made")
 owners = pytest.mark.only_on("linux", because="it is about the owner's command line, which is the same for an image")
+# For a program's wait for the device, and for all that it does, on a busy machine.
+PATIENCE, PROCESS_SECONDS = ("--timeout", "60"), 300
 
 
 @pytest.fixture
@@ -348,12 +350,13 @@ def test_holdfast_prove_gives_a_password_from_standard_input_and_a_seal_from_a_f
     run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
 
     def prove(command, *options, line=""):
+        where = ("--connect", device.endpoint, *PATIENCE, "--state", str(state))
         return subprocess.run(
-            [run.path, "prove", "--connect", device.endpoint, "--state", str(state), "--command", command, *options],
+            [run.path, "prove", *where, "--command", command, *options],
             input=line.encode(),
             env=run.environment,
             cwd=device.folder,
-            timeout=60,
+            timeout=PROCESS_SECONDS,
             capture_output=True,
             check=False,
         )
@@ -384,12 +387,13 @@ def test_holdfast_prove_gives_a_password_from_standard_input_and_a_seal_from_a_f
 @owners
 def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted_password(device, users):
     run, keys, file = device.command_line, device.folder / "lockable", device.folder / "code"
+    at = ("--connect", device.endpoint, *PATIENCE)
     code = users.code("add", "lia", "--otp", "hotp")
     activated = subprocess.run(
-        [run.path, "otp", "activate", "--connect", device.endpoint, "--code", "-", "--no-pin", "--authenticator", keys],
+        [run.path, "otp", "activate", *at, "--code", "-", "--no-pin", "--authenticator", keys],
         input=code.encode(),
         env=run.environment,
-        timeout=60,
+        timeout=PROCESS_SECONDS,
         capture_output=True,
     )
     assert activated.returncode == 0, activated.stderr
@@ -402,15 +406,15 @@ def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted
     policy["commands"]["user-state"] = {"factors": ["device"]}
 
     def holdfast(*arguments):
-        return subprocess.run([run.path, *arguments], env=run.environment, timeout=60, capture_output=True)
+        return subprocess.run([run.path, *arguments], env=run.environment, timeout=PROCESS_SECONDS, capture_output=True)
 
     def prove(*options):
         file.write_bytes(holdfast("otp", "--authenticator", keys).stdout)
-        common = ("--connect", device.endpoint, "--state", state, "--command", "configure", "--user", "lia")
+        common = (*at, "--state", state, "--command", "configure", "--user", "lia")
         return holdfast("prove", *common, "--otp", file, *options)
 
     def told(*options):
-        asked = holdfast("otp", "user-state", "--connect", device.endpoint, "--state", state, "--json", *options)
+        asked = holdfast("otp", "user-state", *at, "--state", state, "--json", *options)
         assert asked.returncode == 0, asked.stderr
         return json.loads(asked.stdout)
 
@@ -419,17 +423,13 @@ def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted
         return json.loads(said.stdout)["records"][0]
 
     try:
-        refused = holdfast(
-            "otp", "user-state", "--connect", device.endpoint, "--state", state, "--json", "--user", "lia"
-        )
+        refused = holdfast("otp", "user-state", *at, "--state", state, "--json", "--user", "lia")
         assert refused.returncode == 1 and "user-state" in json.loads(refused.stdout)["hint"], (
             "the policy does not name it"
         )
         policy_file.write_text(json.dumps(policy))
         assert told("--user", "lia") == {"user": "lia", "locked": False, "failures": 0, "seconds": 0}
-        assert (
-            holdfast("otp", "user-state", "--connect", device.endpoint, "--state", state, "--user", "x").returncode == 1
-        )
+        assert holdfast("otp", "user-state", *at, "--state", state, "--user", "x").returncode == 1
         for _ in range(5):
             holdfast("otp", "--authenticator", keys)
         assert (advice()["advice"], advice()["unseen_codes"]) == ("advised", 5)
@@ -461,6 +461,7 @@ def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted
 def test_a_user_answers_a_request_for_a_seal_by_a_refusal_and_by_a_seal(device, users):
     run, keys = device.command_line, device.folder / "asked"
     state, asked, code = device.folder / "askers-state", device.folder / "request.txt", device.folder / "seal"
+    at = ("--connect", device.endpoint, *PATIENCE)
     policy_file = device.device_folder / "policy.json"
     before = policy_file.read_text()
     policy = json.loads(before)
@@ -473,13 +474,13 @@ def test_a_user_answers_a_request_for_a_seal_by_a_refusal_and_by_a_seal(device, 
             [run.path, *arguments],
             env=run.environment,
             input=line.encode(),
-            timeout=60,
+            timeout=PROCESS_SECONDS,
             capture_output=True,
             start_new_session=True,
         )
 
     def prove(*options):
-        common = ("--connect", device.endpoint, "--state", state, "--command", "open-safe", "--parameter", "7")
+        common = (*at, "--state", state, "--command", "open-safe", "--parameter", "7")
         return holdfast("prove", *common, "--user", "mia", *options)
 
     def seal(*options, line=""):
@@ -492,7 +493,7 @@ def test_a_user_answers_a_request_for_a_seal_by_a_refusal_and_by_a_seal(device, 
     service, descriptor = device.service("askers-service")
     run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
     owners_code = users.code("add", "mia", "--seal", COUNTER_SUITE)
-    connect = ("--connect", device.endpoint, "--code", "-", "--no-pin", "--authenticator", keys)
+    connect = (*at, "--code", "-", "--no-pin", "--authenticator", keys)
     assert holdfast("otp", "activate", *connect, line=owners_code).returncode == 0
     try:
         refused = prove("--seal-request")
@@ -581,6 +582,7 @@ def test_holdfast_otp_activate_leaves_records_that_are_there_alone_and_the_code_
                 "activate",
                 "--connect",
                 device.endpoint,
+                *PATIENCE,
                 "--code",
                 "-",
                 "--no-pin",
@@ -591,7 +593,7 @@ def test_holdfast_otp_activate_leaves_records_that_are_there_alone_and_the_code_
             input=code.encode() + b"\n",
             env=run.environment,
             cwd=device.folder,
-            timeout=60,
+            timeout=PROCESS_SECONDS,
             capture_output=True,
             check=False,
         )
@@ -611,12 +613,12 @@ def test_a_demand_a_spare_authenticator_and_a_forgotten_pin(device, users):
     keys, spares, pin = folder / "demanded", folder / "spares", folder / "pin"
 
     def holdfast(*arguments, code, status=0):
-        connected = ("--connect", device.endpoint, "--code", "-")
+        connected = ("--connect", device.endpoint, *PATIENCE, "--code", "-")
         done = subprocess.run(
             [run.path, *arguments, *connected],
             input=code.encode(),
             env=run.environment,
-            timeout=60,
+            timeout=PROCESS_SECONDS,
             capture_output=True,
             check=False,
         )
@@ -707,11 +709,15 @@ def test_a_pin_is_checked_by_the_device_before_it_is_shared_or_changed(device, u
     right, wrong, new = (device.folder / f"pin-{name}" for name in ("right", "wrong", "new"))
     for file, pin in ((right, "482915"), (wrong, "482916"), (new, "736204")):
         file.write_text(pin + "\n")
-    at, where = ("--connect", device.endpoint), ("--authenticator", keys)
+    at, where = ("--connect", device.endpoint, *PATIENCE), ("--authenticator", keys)
 
     def holdfast(*arguments, line="", status=0):
         done = subprocess.run(
-            [run.path, *arguments], env=run.environment, input=line.encode(), timeout=60, capture_output=True
+            [run.path, *arguments],
+            env=run.environment,
+            input=line.encode(),
+            timeout=PROCESS_SECONDS,
+            capture_output=True,
         )
         assert done.returncode == status, done.stdout + done.stderr
         return done

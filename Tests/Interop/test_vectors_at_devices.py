@@ -70,7 +70,7 @@ def place(folder):
 def replay(run, endpoint, *files, timeout=10, accepts="signed"):
     """The finished replay, and the numbers of tests that passed, failed and were skipped."""
     done = run.run(
-        "vectors", "replay", *files, "--target", endpoint, "--timeout", timeout, "--accepts", accepts, timeout=120
+        "vectors", "replay", *files, "--target", endpoint, "--timeout", timeout, "--accepts", accepts, timeout=900
     )
     counts = re.search(rb"(\d+) passed, (\d+) failed, (\d+) skipped", done.stdout)
     return done, [int(count) for count in counts.groups()] if counts else None

@@ -29,7 +29,7 @@ class CommandLine:
             place.mkdir(mode=0o700, exist_ok=True)
             self.environment[name] = str(place)
 
-    def run(self, *arguments, timeout=60):
+    def run(self, *arguments, timeout=300):
         """The finished process, with `seconds` that it took."""
         started = time.monotonic()
         done = subprocess.run(
