@@ -12,7 +12,8 @@ from .story import Situation, situation
 
 EMPTY = b""
 GARBAGE = 50
-SILENCE_SECONDS = 0.2
+# On a busy machine, a board pauses amid a frame. It is less than the two seconds after which it repeats its challenge.
+SILENCE_SECONDS = 1
 
 
 class Line:

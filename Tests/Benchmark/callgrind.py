@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "OPENSSL_ia32cap": "0x0000020107800000:0x0",
     "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-ERMS,-FSRM,-SSE4_1,-SSE4_2,-BMI1,-BMI2,-LZCNT,-MOVBE,-POPCNT",
 }
-SECONDS = 120
+SECONDS = 600
 # The object of code that belongs to no function: a library's jumps to functions that may be in another one.
 JUMPS = "???"
 

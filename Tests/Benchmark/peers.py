@@ -21,7 +21,7 @@ C_PEERS = {
     "sync": [],
     "empty": [],
 }
-SECONDS = 120
+SECONDS = 600
 
 
 class Unavailable(Exception):

@@ -37,7 +37,7 @@ def run(program, work):
     # Otherwise, a comparison of a number would count as one of all its bytes, also where it only depends on some.
     words += ["--expensive-definedness-checks=yes"]
     words += [f"--suppressions={FOLDER / 'libcrypto.supp'}", program, work]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1800, check=False)
     return done.returncode, done.stderr
 
 

@@ -85,4 +85,4 @@ def running(process):
     finally:
         if process.poll() is None:
             process.terminate()
-        process.wait(20)
+        process.wait(60)

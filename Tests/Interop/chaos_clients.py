@@ -93,7 +93,7 @@ class Crowd:
     def finish(self, tend=lambda: None):
         """Waits until each has the answer to its last request. All servers must be up; `tend` is called meanwhile."""
         self.is_over.set()
-        deadline = time.monotonic() + PATIENCE_SECONDS + 30
+        deadline = time.monotonic() + PATIENCE_SECONDS + 90
         for party in self.parties:
             while party.is_alive() and time.monotonic() < deadline:
                 tend()

@@ -25,6 +25,8 @@ from chaos_clients import Crowd
 from online_fleet import Fleet
 
 INSTANCES, DEVICES = 3, 12
+# How much longer a run may take until it has seen enough, on a busy machine.
+MORE_SECONDS = 600
 
 
 class Chaos:
@@ -83,11 +85,15 @@ class Chaos:
         first = list(kinds)
         self.random.shuffle(first)
         end = time.monotonic() + self.seconds
-        while first or time.monotonic() < end:
+        while first or time.monotonic() < end or (time.monotonic() < end + MORE_SECONDS and not self.has_seen_enough()):
             self.rest(self.random.uniform(0.2, 3))
             kind = first.pop() if first else self.random.choices(list(kinds), kinds.values())[0]
             kind()
             self.kills[kind.__name__.replace("_", " ")] += 1
+
+    def has_seen_enough(self):
+        """Whether provers were given tokens meanwhile, and operators revoked."""
+        return len(self.journal.given) > 2 * self.clients and any(each.acknowledged for each in self.journal.revoked)
 
     def rest(self, seconds):
         """Waits, and starts instances again that have ended."""

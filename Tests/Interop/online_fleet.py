@@ -122,7 +122,7 @@ class Fleet:
     def urls(self):
         return ",".join(f"https://127.0.0.1:{instance.port}" for instance in self.instances)
 
-    def ask(self, port, method, path, body=None, token=None, timeout=20):
+    def ask(self, port, method, path, body=None, token=None, timeout=60):
         """One request on a new connection, as provers make them: the status and the JSON of the answer.
 
         Raises one of LOST if there is no whole answer.

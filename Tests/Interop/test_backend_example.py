@@ -102,7 +102,7 @@ def test_a_device_accepts_a_prover_that_the_example_enrolled(backend):
         assert said["status"] == "accepted", said
     finally:
         served.terminate()
-        served.wait(10)
+        served.wait(60)
     assert len(backend.issued()) == 1
 
 
@@ -178,7 +178,7 @@ def test_a_backend_that_is_killed_gives_each_baseline_at_most_one_token(backend)
             process.wait(whole * step / 12)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
-        token, _ = process.stdout.read(), process.wait(10)
+        token, _ = process.stdout.read(), process.wait(60)
         process.stdout.close()
         process.stderr.close()
         recorded = len(backend.issued()) - before

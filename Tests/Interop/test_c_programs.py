@@ -349,7 +349,7 @@ def test_a_person_is_activated_unlocked_synchronised_and_changes_the_pin_through
                 person.stdin.write(owned(*json.loads(request)) + "\n")
                 person.stdin.flush()
             said = person.stderr.read()
-            assert person.wait(20) == 0, said
+            assert person.wait(60) == 0, said
     shown = line.read_json("otp", "list", "--authenticator", tmp_path / "keys")["records"]
     assert len(shown) == 3 and not any(record["change_open"] for record in shown)
 

@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import json
+import math
 import os
 import pathlib
 import random
@@ -427,11 +428,11 @@ def test_an_image_in_use_is_refused(workshop):
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while f":{image.stat().st_ino} " not in pathlib.Path("/proc/locks").read_text():
         assert time.monotonic() < deadline, "the command does not lock the image"
     workshop.refuse(image, UNAVAILABLE, "in use")
-    process.communicate(SECRET.hex().encode(), timeout=20)
+    process.communicate(SECRET.hex().encode(), timeout=120)
     assert process.returncode == OK, "the command that waited"
     assert len(workshop.json("device", "user", "list", "--firmware", image)["users"]) == 1, "users"
 
@@ -479,16 +480,19 @@ def test_ctrl_c_leaves_the_old_image_or_the_new_one(workshop, count=25):
         "--replace",
         "ann",
     )
-    start = time.monotonic()
-    workshop.run(OK, *words)
-    seconds = time.monotonic() - start
+    # The quickest of three: a signal that comes late on a busy machine interrupts nothing.
+    seconds = math.inf
+    for _ in range(3):
+        start = time.monotonic()
+        workshop.run(OK, *words)
+        seconds = min(seconds, time.monotonic() - start)
     chance, stopped = random.Random(8), 0
     for _ in range(count):
         entries = workshop.json("device", "audit", "--firmware", image, "--verify")["entries"]
         process = workshop.line.start(*words)
         time.sleep(chance.uniform(0, seconds))
         process.send_signal(signal.SIGINT)
-        status = process.wait(20)
+        status = process.wait(120)
         stopped += status != OK
         after = workshop.json("device", "audit", "--firmware", image, "--verify")
         assert after["whole"], "the chain is broken"

@@ -17,6 +17,7 @@ PAGE = examples.ROOT / "docs" / "getting-started.md"
 # A command, and the output that the comment after it promises.
 PROMISE = re.compile(r"^(?P<command>\S.*?) {2,}# (?P<output>.+)$", re.MULTILINE)
 PRINTS = ("$app press", "./patched", "tail")
+CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1])"
 
 
 def blocks():
@@ -28,13 +29,9 @@ def promises(text):
 
 
 def script():
-    """The blocks. After one that starts a device, its socket is waited for."""
-    text = []
-    for block in blocks():
-        text.append(block)
-        for socket in re.findall(r"--listen unix:(\S+) ", block):
-            text.append(f"for i in $(seq 600); do [ -S {socket} ] && break; sleep 0.1; done\n")
-    return "".join(text)
+    """The blocks. Each device that is started is waited for until it listens."""
+    wait = f"for i in $(seq 600); do python3 -c '{CONNECT}' \\1 2>/dev/null && break; sleep 0.1; done"
+    return re.sub(r"^.*--listen unix:(\S+) .*&$", rf"\g<0>\n{wait}", "".join(blocks()), flags=re.MULTILINE)
 
 
 def program(path, text):

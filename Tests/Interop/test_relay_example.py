@@ -190,7 +190,7 @@ def test_if_the_device_is_killed_nobody_holds_the_line(relay):
     processes = relay.group()
     assert len(processes) == 2, "the script and the holder"
     relay.process.kill()
-    relay.process.wait(10)
+    relay.process.wait(60)
     wait_for(lambda: not any(map(is_alive, processes)), "processes are left")
     assert not relay.held()
 

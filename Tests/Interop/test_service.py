@@ -85,7 +85,7 @@ class Instance:
     def context(self):
         return ssl.create_default_context(cafile=self.service.folder / "certificate.pem")
 
-    def connect(self, timeout=20):
+    def connect(self, timeout=60):
         if not self.is_secure:
             return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context())
@@ -106,7 +106,7 @@ class Instance:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 class Service:
@@ -497,7 +497,7 @@ def test_http_2_is_spoken_with_the_same_problems(service, instance, tmp_path):
 
     def ask(path, *options):
         address = f"https://127.0.0.1:{instance.port}{path}"
-        done = subprocess.run([*curl, *options, address], capture_output=True, timeout=20, check=False)
+        done = subprocess.run([*curl, *options, address], capture_output=True, timeout=60, check=False)
         body, _, numbers = done.stdout.decode().rpartition("\n")
         assert done.returncode == 0 and numbers.startswith("2 "), done
         return int(numbers.split()[1]), json.loads(body)
@@ -590,7 +590,7 @@ def test_without_a_certificate_it_listens_only_on_loopback(service):
         assert plain.stop() == 0, "exit status"
     (service.folder / "open.json").write_text(json.dumps({"listen": "0.0.0.0:0"}))
     words = [service.program, "serve", "--dir", service.folder / "service", "--config", service.folder / "open.json"]
-    done = subprocess.run(words, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
     assert done.returncode == 2 and b"certificate is missing" in done.stderr, done
 
 
@@ -605,7 +605,7 @@ def test_the_configuration_is_printed_without_a_password(service):
         service.folder / "secret.json",
         "--print-config",
     ]
-    done = subprocess.run(words, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0 and json.loads(done.stdout)["database"] == "postgresql://u:*@h/d", done
     assert b"hush" not in done.stdout + done.stderr
 
@@ -627,7 +627,7 @@ def test_bad_arguments_say_what_is_wrong(service):
     done = subprocess.run(
         [service.program, "list", "devices", "--dir", folder / "elsewhere"],
         capture_output=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 2 and b"hint: holdfast-service init" in done.stderr, done

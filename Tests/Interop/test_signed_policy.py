@@ -198,6 +198,6 @@ def test_a_killed_installation_leaves_a_policy_in_force(device, owner, holdfast)
             process.wait(number * 0.004)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10)
+            process.wait(60)
         done = device.owner("policy")
         assert done.returncode == OK, f"policy {number}: {done}"

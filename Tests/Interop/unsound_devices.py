@@ -26,7 +26,7 @@ class Served:
 
     def __exit__(self, *_):
         self.ending.set()
-        self.acceptor.join(10)
+        self.acceptor.join(60)
         self.listener.close()
 
     def _accept(self):

@@ -67,7 +67,7 @@ class ScriptedDevice:
     def __exit__(self, *_):
         self.ending.set()
         for thread in self.threads:
-            thread.join(10)
+            thread.join(60)
         if self.listener is not None:
             self.listener.close()
 

@@ -38,7 +38,7 @@ class SoftwareTPM:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while True:
             try:
                 with socket.socket(socket.AF_UNIX) as connection:
@@ -62,7 +62,7 @@ class SoftwareTPM:
             + parameters
         )
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(5)
+            connection.settimeout(60)
             connection.connect(self.path)
             connection.sendall(struct.pack(">HII", 0x8002, 10 + len(body), code) + body)
             answer = connection.recv(4096)
