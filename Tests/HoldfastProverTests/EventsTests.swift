@@ -70,7 +70,7 @@ import HoldfastProver
     #expect(gone == [.hostSecretChanged, .removed(device), .wiped])
   }
 
-  @Test(.timeLimit(.minutes(1))) func `events come without being asked for, and end with their reader`() async throws {
+  @Test(.timeLimit(.minutes(5))) func `events come without being asked for, and end with their reader`() async throws {
     let prover = prover
     let (device, descriptor, lock) = (device, lock.descriptor, lock)
     var events = prover.events(since: try prover.moment()).makeAsyncIterator()
@@ -151,7 +151,7 @@ import HoldfastProver
     #expect(try prover.needsEnrolment(for: lock.descriptor))
   }
 
-  @Test(.timeLimit(.minutes(1))) func `the steps of a proof are a sequence that ends with the outcome or the error`()
+  @Test(.timeLimit(.minutes(5))) func `the steps of a proof are a sequence that ends with the outcome or the error`()
     async throws
   {
     let endpoint = try #require(try? Endpoint(parsing: "unix:\(place.file("nobody.sock"))"))

@@ -44,11 +44,13 @@ extension Connection {
 
 @Suite struct DeviceLinkTests {
   @Test func `a device that speaks by itself is not asked`() throws {
-    let messages = try Line().messages(2) { device in
-      try device.sendBytes([1])
-      #expect(throws: TransportError.timedOutWaiting) { try device.receiveBytes(firstByteWithin: 400) }
-      try device.sendBytes([2])
-    }
+    let (prover, device) = try Connection.pair(framing: .stream)
+    // It has spoken before the link looks.
+    try device.sendBytes([1])
+    var link = try DeviceLink(meeting: prover, by: Deadline(afterMilliseconds: generousMilliseconds))
+    #expect(throws: TransportError.timedOutWaiting) { try device.receiveBytes(firstByteWithin: 0) }
+    try device.sendBytes([2])
+    let messages = try (0..<2).map { _ in try link.receive(by: .never, wholeWithin: generousMilliseconds) }
     #expect(messages == [[1], [2]])
   }
 

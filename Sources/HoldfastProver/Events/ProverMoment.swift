@@ -61,12 +61,18 @@ extension Prover {
     do throws(ProverError) { states = try status(now: host.unixSeconds()) } catch {
       guard case .state(.nothingEnrolled) = error else { throw error }
     }
-    let devices = states.map { state in
+    let devices = states.filter { !isGone($0) }.map { state in
       ProverMoment.Device(
         id: state.device, token: (try? state.enrolment.get())?.token, validity: state.validity, settings: state.settings
       )
     }
     return ProverMoment(devices: devices, hostSecret: host.secretMark())
+  }
+
+  /// Returns whether an enrolment was removed while it was read, and only looks damaged because of that.
+  private func isGone(_ state: EnrolmentState) -> Bool {
+    guard case .failure = state.enrolment else { return false }
+    do throws(StateFolderFault) { return try folder.entry(of: state.device) == nil } catch { return false }
   }
 
   /// Returns what has changed since an earlier moment, and the present one, for the next call. It also notices what only the time

@@ -8,6 +8,8 @@ import HoldfastLinux
 package struct DeviceLink {
   /// The time that a device on a serial line has to send a message unasked, in milliseconds.
   static let ownWordMilliseconds = 200
+  /// The number of waiting messages that are read in any case, even if that takes longer on a busy machine.
+  private static let waitingCount = 100
   /// The time that a device has to answer an empty frame before it gets another one, in milliseconds.
   ///
   /// It is longer than a device takes to appraise any message.
@@ -78,7 +80,9 @@ package struct DeviceLink {
   /// Keeps the last of the messages that have arrived, and returns whether there is one.
   private mutating func findWaiting(by deadline: Deadline) throws(TransportError) -> Bool {
     let end = min(deadline, Deadline(afterMilliseconds: DeviceLink.ownWordMilliseconds))
+    var count = 0
     repeat {
+      count += 1
       do throws(TransportError) {
         last = try next(by: isHeld ? Deadline(afterMilliseconds: 0) : end, wholeWithin: deadline.remainingMilliseconds)
         isHeld = true
@@ -90,7 +94,7 @@ package struct DeviceLink {
         default: throw error
         }
       }
-    } while !end.hasPassed
+    } while !end.hasPassed || count < DeviceLink.waitingCount
     return isHeld
   }
 
