@@ -52,7 +52,7 @@ import HoldfastProver
       for (ours, _) in pairs {
         group.addTask {
           // A proof that is not ended gives up after a while.
-          let options = ProofOptions(timeoutMilliseconds: 10_000, cancellation: cancellation)
+          let options = ProofOptions(timeoutMilliseconds: 600_000, cancellation: cancellation)
           let channel = FaultyChannel(ours, onReceive: { isWaiting.yield() })
           do throws(ProverError) {
             _ = try await prover.prove(Request(command: "status"), over: channel, options: options)

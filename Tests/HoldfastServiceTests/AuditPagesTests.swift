@@ -276,7 +276,7 @@ final class TestHome {
     self.test = test
     waived = try Fleet(
       test.location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), receiptsWithoutStandby: true,
-      clock: test.clock)
+      limits: TestFleet.limits, clock: test.clock)
     log = try Log(test.device)
     issuer = try #require(try test.fleet.issuerKeys().first?.point)
   }

@@ -375,7 +375,7 @@ final class Backup {
     let threads = try (0..<4).map { _ in
       try HoldfastLinux.Thread {
         let key = ServiceKey(secret(TestFleet.serviceKey))
-        let point = try? Fleet(location, serviceKey: key, clock: clock).agreementKey()
+        let point = try? Fleet(location, serviceKey: key, limits: TestFleet.limits, clock: clock).agreementKey()
         points.withLock { $0.append(point) }
       }
     }

@@ -37,6 +37,14 @@ final class TestFleet {
   var issuedTokens: [TokenID: [UInt8]] = [:]
 
   static let serviceKey = [UInt8](repeating: 0x21, count: 32)
+  /// Limits that no test reaches by accident.
+  static let limits: SQLLimits = {
+    var limits = SQLLimits()
+    limits.connectionMilliseconds = 60_000
+    limits.commitMilliseconds = 60_000
+    limits.answerMilliseconds = 60_000
+    return limits
+  }()
   static let now: UInt64 = 1_790_000_000
 
   convenience init(_ database: TestedDatabase, policy: ServicePolicy = ServicePolicy()) throws {
@@ -52,7 +60,8 @@ final class TestFleet {
     clock = TestClock(seconds: Self.now)
     try Fleet.create(
       in: location, serviceKey: ServiceKey(secret(Self.serviceKey)), policy: policy, by: owner, clock: clock)
-    fleet = try Fleet(location, serviceKey: ServiceKey(secret(Self.serviceKey)), clock: clock)
+    fleet = try Fleet(
+      location, serviceKey: ServiceKey(secret(Self.serviceKey)), limits: Self.limits, clock: clock)
     device = try Self.device(1)
     try fleet.register(device, label: "front door", by: owner)
     try approve(TestApp.image)
@@ -60,7 +69,7 @@ final class TestFleet {
 
   /// Another process over the same database.
   func instance(key: [UInt8] = serviceKey) throws -> Fleet {
-    try Fleet(location, serviceKey: ServiceKey(secret(key)), clock: clock)
+    try Fleet(location, serviceKey: ServiceKey(secret(key)), limits: Self.limits, clock: clock)
   }
 
   func approve(_ image: [UInt8], version: AppVersion = AppVersion(major: 1, minor: 2, patch: 3)) throws {

@@ -142,14 +142,14 @@ struct SocketFileTests {
   @Test func `a listener waits while another one of the folder is between its name and its queue`() throws {
     var other: OpenFile? = OpenFile(taking: try checked(unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
     try #require(flock(try #require(other?.descriptor), LOCK_EX) == 0)
-    let endpoint = folder.endpoint()
-    let worker = try Worker { try Listener(endpoint) }
+    let path = folder.path + "/s"
+    let worker = try Worker { try patientListener(atPath: path) }
     try worker.waitUntilBlocked()
     #expect(folder.identity() == nil)
     other = nil
-    let listener = try worker.value()
+    let (file, name) = try worker.value()
     #expect(folder.identity() != nil)
-    withExtendedLifetime((listener, other)) {}
+    withExtendedLifetime((file, other)) { name.remove() }
   }
 
   @Test func `who can read the folder and locks it for good keeps no listener from it`() throws {
@@ -162,23 +162,30 @@ struct SocketFileTests {
   }
 
   @Test func `of many that find a stale socket at once, one listens`() throws {
-    let path = folder.path
+    let path = folder.path + "/s"
     for _ in 0..<20 {
       do {
         let stale = try OpenFile.unixSocket(framing: .packets)
-        try #require(stale.bind(toPath: path + "/s") == 0)
+        try #require(stale.bind(toPath: path) == 0)
       }
-      let endpoint = folder.endpoint()
       let workers = try (0..<6).map { _ in
-        try Worker { () -> Result<Listener, TransportError> in
-          do throws(TransportError) { return .success(try Listener(endpoint)) } catch { return .failure(error) }
+        try Worker { () -> Result<(OpenFile, SocketFile), TransportError> in
+          do throws(TransportError) { return .success(try patientListener(atPath: path)) } catch {
+            return .failure(error)
+          }
         }
       }
       let results = try workers.map { try $0.value() }
-      #expect(results.count { (try? $0.get()) != nil } == 1)
       for case .failure(let error) in results { #expect(error == .addressInUse) }
-      let client = try Connection.connect(to: endpoint, timeoutMilliseconds: generousMilliseconds)
-      withExtendedLifetime((client, results)) {}
+      let listeners = results.compactMap { try? $0.get() }
+      #expect(listeners.count == 1)
+      let client = try Connection.connect(to: folder.endpoint(), timeoutMilliseconds: generousMilliseconds)
+      withExtendedLifetime((client, listeners)) { for (_, name) in listeners { name.remove() } }
     }
   }
+}
+
+/// A socket that listens at `path`; it waits for others that are between bind(2) and listen(2) on a busy machine, too.
+private func patientListener(atPath path: String) throws(TransportError) -> (OpenFile, SocketFile) {
+  try SocketFile.listen(atPath: path, framing: .packets, backlog: 128, lockMilliseconds: generousMilliseconds)
 }

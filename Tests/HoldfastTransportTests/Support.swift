@@ -6,7 +6,7 @@ import Testing
 import HoldfastTransport
 
 /// Long enough for anything that is going to happen, on a machine with other work.
-let generousMilliseconds = 20_000
+let generousMilliseconds = 60_000
 
 extension TemporaryFolder {
   func endpoint(_ framing: Framing = .packets, name: String = "s") -> Endpoint {

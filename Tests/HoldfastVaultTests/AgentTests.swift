@@ -30,12 +30,14 @@ private final class RunningAgent {
   init(idleSeconds: Int = 60, shiftSeconds: Int = 600) throws {
     place = try TemporaryFolder()
     (stop, forget) = (try WakeUp(), try WakeUp())
-    client = AgentClient(path: place.file("agent"))
+    client = AgentClient(path: place.file("agent"), timeoutMilliseconds: 60_000)
     seconds = Atomic(0)
     let clock = Seconds()
     self.clock = clock
     let holder = Holder(
-      try Agent(at: place.file("agent"), idleSeconds: idleSeconds, shiftSeconds: shiftSeconds) {
+      try Agent(
+        at: place.file("agent"), idleSeconds: idleSeconds, shiftSeconds: shiftSeconds, clientMilliseconds: 60_000
+      ) {
         clock.now.load(ordering: .relaxed)
       })
     let (stop, forget) = (stop, forget)
@@ -205,7 +207,7 @@ private final class Socket {
 
 /// The changes of a vault that an app is told of without asking.
 @Suite struct PresenceTests {
-  @Test(.timeLimit(.minutes(1))) func `an app is told when its vault is locked, unlocked and wiped`() async throws {
+  @Test(.timeLimit(.minutes(5))) func `an app is told when its vault is locked, unlocked and wiped`() async throws {
     let made = try TestVault(attemptLimit: 3)
     let agent = try RunningAgent()
     let path = agent.client.path

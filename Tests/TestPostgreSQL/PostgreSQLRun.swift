@@ -89,6 +89,8 @@ package final class PostgreSQLRun: @unchecked Sendable {
   /// Ends the server and waits until all its processes have ended.
   func end(_ end: End) {
     guard let processID else { return }
+    // One that a test has left suspended would never end.
+    if end != .killed { signal(SIGCONT) }
     switch end {
     case .fast: Glibc.kill(processID, SIGINT)
     case .immediate: Glibc.kill(processID, SIGQUIT)

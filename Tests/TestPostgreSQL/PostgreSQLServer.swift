@@ -5,7 +5,8 @@ import TestSupport
 
 /// A real PostgreSQL server in a temporary folder, which ends with the test process.
 ///
-/// Over its socket, everyone who may enter the folder is `postgres`; over loopback, roles need a password.
+/// Over its socket, everyone who may enter the folder is `postgres`; over loopback, at which only ``sharedServer``
+/// listens, roles need a password.
 package final class PostgreSQLServer: Sendable {
   /// Whether this machine has PostgreSQL.
   package static let isInstalled = programFolder != nil
@@ -13,7 +14,7 @@ package final class PostgreSQLServer: Sendable {
   package static let absence = "PostgreSQL is not installed"
 
   package let folder: TemporaryFolder
-  /// The port on loopback, which is also part of the socket's name.
+  /// The number in the socket's name, which is also the port on loopback.
   package let port: Int
   private let run = Mutex<PostgreSQLRun?>(nil)
 
@@ -97,7 +98,7 @@ package final class PostgreSQLServer: Sendable {
 
   /// Waits until a query returns one line with this text.
   package func wait(until sql: String, is expected: String = "t") throws {
-    let deadline = Deadline(afterMilliseconds: 30_000)
+    let deadline = Deadline(afterMilliseconds: 300_000)
     while try execute(sql) != [expected] {
       guard !deadline.hasPassed else { throw ServerError(text: "never: \(sql)") }
     }
@@ -110,15 +111,16 @@ package final class PostgreSQLServer: Sendable {
     return name
   }
 
-  /// Returns a URL of a database on this server and others, which are tried in this order, over their sockets. A new connection has
-  /// a minute, in place of the service's 2 s, which a machine with busy processors may need.
+  /// Returns a URL of a database on this server and others, which are tried in this order, over their sockets. A new
+  /// connection, a statement and a lock have a minute each, in place of the service's few seconds, which may be too
+  /// short while the processors are busy.
   ///
   /// - Parameter options: Further settings, which replace those above, as `connect_timeout=2`.
   package func url(_ database: String, with others: PostgreSQLServer..., options: String = "") -> String {
     let servers = [self] + others
     let hosts = servers.map(\.folder.path).joined(separator: ",")
     let ports = servers.map { String($0.port) }.joined(separator: ",")
-    return "postgresql:///\(database)?user=postgres&host=\(hosts)&port=\(ports)&connect_timeout=60"
+    return "postgresql:///\(database)?user=postgres&host=\(hosts)&port=\(ports)&\(Self.patience)"
       + (options.isEmpty ? "" : "&" + options)
   }
 
@@ -136,11 +138,14 @@ package final class PostgreSQLServer: Sendable {
   package func reload() throws { try execute("SELECT pg_reload_conf()") }
 
   private static let count = Atomic(0)
+  private static let patience =
+    "connect_timeout=60&options=-c%20statement_timeout%3D60s%20-c%20lock_timeout%3D60s"
+    + "%20-c%20idle_in_transaction_session_timeout%3D600s"
 }
 
 /// A server that is started once, for all tests that do not stop it. Each test creates a database on it.
 package let sharedServer = Result {
-  let server = try PostgreSQLServer()
+  let server = try PostgreSQLServer("listen_addresses = '127.0.0.1'")
   try server.start()
   keptServer.withLock { $0 = server }
   atexit {
@@ -190,7 +195,7 @@ extension PostgreSQLServer {
       "initdb", "--no-sync", "--wal-segsize=1", "--no-instructions", "--username=postgres", "--auth-local=trust",
       "--auth-host=scram-sha-256", "--locale=C.UTF-8", "--encoding=UTF8", "-D", folder.file("data"))
     let settings = """
-      listen_addresses = '127.0.0.1'
+      listen_addresses = ''
       max_connections = 60
       shared_buffers = 16MB
       fsync = off

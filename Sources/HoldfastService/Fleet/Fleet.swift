@@ -32,13 +32,14 @@ package final class Fleet: Sendable {
   ///   - serviceKey: The secret that encrypts the keys in it.
   ///   - connectionCount: The number of connections to PostgreSQL.
   ///   - receiptsWithoutStandby: Whether receipts for audit logs are signed although no synchronous standby has the entries.
+  ///   - limits: The limits of time of the database.
   ///   - clock: The clock.
   /// - Throws: `database`, `wrongServiceKey`, `notCreated`, `corrupt`.
   package init(
     _ location: DatabaseLocation, serviceKey: consuming ServiceKey, connectionCount: Int = 8,
-    receiptsWithoutStandby: Bool = false, clock: any Clock & Sendable = SystemClock()
+    receiptsWithoutStandby: Bool = false, limits: SQLLimits = SQLLimits(), clock: any Clock & Sendable = SystemClock()
   ) throws(FleetFault) {
-    database = try Self.open(location, connectionCount: connectionCount, creating: false)
+    database = try Self.open(location, connectionCount: connectionCount, creating: false, limits: limits)
     self.serviceKey = serviceKey
     self.clock = clock
     receiptCondition = ReceiptCondition(location, isWaived: receiptsWithoutStandby)
@@ -50,12 +51,13 @@ package final class Fleet: Sendable {
   }
 
   static func open(
-    _ location: DatabaseLocation, connectionCount: Int, creating: Bool, schemaVersion: Int = FleetSchema.scripts.count
+    _ location: DatabaseLocation, connectionCount: Int, creating: Bool, schemaVersion: Int = FleetSchema.scripts.count,
+    limits: SQLLimits = SQLLimits()
   ) throws(FleetFault) -> SQLDatabase {
     do throws(SQLFault) {
       return try SQLDatabase(
         location, applicationID: FleetSchema.applicationID, schema: Array(FleetSchema.scripts.prefix(schemaVersion)),
-        connectionCount: connectionCount, creating: creating)
+        connectionCount: connectionCount, creating: creating, limits: limits)
     } catch { throw .database(error) }
   }
 

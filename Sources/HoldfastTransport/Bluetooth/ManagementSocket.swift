@@ -8,15 +8,14 @@ import HoldfastLinux
 /// Source: BlueZ, mgmt(7).
 package final class ManagementSocket: Sendable {
   private let file: OpenFile
-
   /// The maximum time for an answer of the kernel. The slowest command, powering an adapter up, is not used here.
-  static let answerMilliseconds = 5000
+  private let answerMilliseconds: Int
   /// The maximum byte count of an event. The longest found are peer reports with extended advertising, about 1,700 bytes.
   private static let maximumEventByteCount = 4096
 
   /// Takes over one end of a packet connection.
-  package init(file: OpenFile) {
-    self.file = file
+  package init(file: OpenFile, answerMilliseconds: Int = 5000) {
+    (self.file, self.answerMilliseconds) = (file, answerMilliseconds)
   }
 
   /// Opens the management interface.
@@ -54,10 +53,10 @@ package final class ManagementSocket: Sendable {
   /// - Throws: the error for the result's status, ``BluetoothError/timedOut``.
   @discardableResult
   package func execute(
-    _ command: ManagementCommand, timeoutMilliseconds: Int = answerMilliseconds,
+    _ command: ManagementCommand, timeoutMilliseconds: Int? = nil,
     meanwhile: (UInt16, ManagementEvent) -> Void = { _, _ in }
   ) throws(BluetoothError) -> ArraySlice<UInt8> {
-    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds ?? answerMilliseconds)
     try send(command)
     while let (adapter, event) = try next(by: deadline) {
       guard case .done(command.code.rawValue, let status, let result) = event, adapter == command.adapter else {

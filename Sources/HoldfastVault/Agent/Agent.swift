@@ -8,13 +8,12 @@ import HoldfastLinux
 package final class Agent {
   /// The maximum number of clients that are connected at once. More wait.
   private static let clientLimit = 32
-  /// The longest time for which a client may be connected, in milliseconds.
-  private static let clientMilliseconds: UInt64 = 2000
 
   private let path: String
   private let socket: AgentSocket
   private let identity: (device: dev_t, inode: ino_t)
   private var secrets: HeldSecrets
+  private let clientMilliseconds: UInt64
   private let now: () -> Int64
   private var toldNames: [String] = []
   private var clients: [(descriptor: Int32, since: UInt64)] = []
@@ -25,16 +24,19 @@ package final class Agent {
   ///   - path: The path of the socket, which gets mode 0600.
   ///   - idleSeconds: The time without a use after which everything is forgotten.
   ///   - shiftSeconds: The time after the first secret, after which everything is forgotten.
+  ///   - clientMilliseconds: The longest time for which a client may be connected.
   ///   - now: The seconds since the start of the machine, which count while it sleeps.
   /// - Throws: `EADDRINUSE` if an agent listens there; `ENOMEM` or `EPERM` if memory cannot be locked.
   package init(
-    at path: String, idleSeconds: Int, shiftSeconds: Int, now: @escaping () -> Int64 = SteadyClock.bootSeconds
+    at path: String, idleSeconds: Int, shiftSeconds: Int, clientMilliseconds: UInt64 = 2000,
+    now: @escaping () -> Int64 = SteadyClock.bootSeconds
   ) throws(SystemError) {
     secrets = try HeldSecrets(idleSeconds: idleSeconds, shiftSeconds: shiftSeconds)
     socket = try AgentSocket(listeningAt: path)
     var status = stat()
     try retrying { unsafe lstat(path, &status) }
     (self.path, self.now, identity) = (path, now, (status.st_dev, status.st_ino))
+    self.clientMilliseconds = clientMilliseconds
     _ = fcntl(socket.descriptor.number, F_SETFL, O_NONBLOCK)
   }
 
@@ -73,7 +75,7 @@ package final class Agent {
     // A demand to forget comes before any request.
     guard waited[0].revents == 0, waited[1].revents == 0 else { return }
     let ready = Set(waited.dropFirst(2).filter { $0.revents != 0 }.map { $0.fd })
-    let deadline = monotonicMilliseconds() - min(monotonicMilliseconds(), Self.clientMilliseconds)
+    let deadline = monotonicMilliseconds() - min(monotonicMilliseconds(), clientMilliseconds)
     clients.removeAll { client in
       guard ready.contains(client.descriptor) || client.since < deadline else { return false }
       if ready.contains(client.descriptor) { answer(client.descriptor) }

@@ -7,10 +7,16 @@ import HoldfastOpenSSL
 package struct AgentClient: Sendable {
   /// The path of the agent's socket.
   package let path: String
-  private static let timeoutMilliseconds: Int = 5000
+  private let timeoutMilliseconds: Int
 
   /// Names an agent. Nothing is connected yet.
-  package init(path: String) { self.path = path }
+  ///
+  /// - Parameters:
+  ///   - path: The path of its socket.
+  ///   - timeoutMilliseconds: The longest wait for an answer.
+  package init(path: String, timeoutMilliseconds: Int = 5000) {
+    (self.path, self.timeoutMilliseconds) = (path, timeoutMilliseconds)
+  }
 
   /// Has the agent hold a secret of 1 to 1024 bytes under a name, in place of an older one.
   ///
@@ -84,7 +90,7 @@ package struct AgentClient: Sendable {
         unsafe send(socket.descriptor.number, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
       }
     }
-    let deadline = Deadline(afterMilliseconds: Self.timeoutMilliseconds)
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     var waited = pollfd(fd: socket.descriptor.number, events: Int16(POLLIN), revents: 0)
     while try retrying({ unsafe poll(&waited, 1, CInt(clamping: deadline.remainingMilliseconds)) }) == 0 {
       if deadline.hasPassed { throw SystemError(ETIMEDOUT) }

@@ -37,7 +37,8 @@ struct PostgreSQLConnectionTests {
   }
 
   @Test func `a connection has limits of time, unless the URL has others`() throws {
-    #expect(try settings(open(server.url(name))).prefix(5) == ["10s", "5s", "15s", "holdfast-service", "UTF8"])
+    let usual = try settings(open(server.url(name, options: "options=")))
+    #expect(usual.prefix(5) == ["10s", "5s", "15s", "holdfast-service", "UTF8"])
     let options =
       "options=-c%20statement_timeout%3D7s%20-c%20lock_timeout%3D3s&application_name=own&client_encoding=LATIN1"
     #expect(try settings(open(server.url(name, options: options))).prefix(5) == ["7s", "3s", "15s", "own", "UTF8"])
@@ -187,7 +188,8 @@ struct PostgreSQLConnectionTests {
   }
 
   @Test func `transactions that lock each other out all succeed`() throws {
-    let database = try open(server.url(name, options: "options=-c%20deadlock_timeout%3D1ms"))
+    let options = "options=-c%20deadlock_timeout%3D1ms%20-c%20lock_timeout%3D60s%20-c%20statement_timeout%3D60s"
+    let database = try open(server.url(name, options: options))
     try database.addCounter("a")
     try database.addCounter("b")
     let faults = try onThreads(2) { number throws(SQLFault) in

@@ -14,30 +14,13 @@ struct PostgreSQLReplicationTests {
 
   init() throws { servers = try ServerPair() }
 
-  private static let waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-
-  /// Adds one to the counter while the standby is away, does something to the commit that waits, and returns its fault.
-  private func faultOfCommit(
-    of database: SQLDatabase, whenWaiting act: () throws -> Void,
-    _ change: @escaping @Sendable (SQLDatabase) throws(SQLFault) -> Void = { database throws(SQLFault) in
-      try database.increment()
-    }
-  ) throws -> SQLFault? {
-    let result = Synchronized<SQLFault?>(nil)
-    let thread = try Thread {
-      do throws(SQLFault) { try change(database) } catch { result.change { $0 = error } }
-    }
-    try primary.wait(until: "SELECT count(*) = 1 \(Self.waiting)")
-    try act()
-    thread.join()
-    return result.value
-  }
+  private static var waiting: String { ServerPair.waiting }
 
   @Test func `a commit waits for the standby, and counts when the standby is back`() throws {
     let database = try servers.open()
     try database.addCounter()
     standby.stop()
-    let fault = try faultOfCommit(
+    let fault = try servers.faultOfCommit(
       of: database,
       whenWaiting: {
         #expect(try database.counter() == 0)
@@ -52,7 +35,7 @@ struct PostgreSQLReplicationTests {
     let database = try servers.open()
     try database.addCounter()
     standby.stop()
-    let fault = try faultOfCommit(
+    let fault = try servers.faultOfCommit(
       of: database, whenWaiting: { try primary.execute("SELECT \(function)(pid) \(Self.waiting)") })
     #expect(fault == .uncertain)
     // The server has committed nevertheless: it would have been lost with the server.
@@ -63,17 +46,24 @@ struct PostgreSQLReplicationTests {
     let database = try servers.open()
     try database.addCounter()
     standby.stop()
-    #expect(try faultOfCommit(of: database, whenWaiting: { primary.kill() }) == .uncertain)
+    #expect(try servers.faultOfCommit(of: database, whenWaiting: { primary.kill() }) == .uncertain)
     try primary.start()
     #expect(try database.counter() == 1)
   }
 
   @Test func `a commit that waits for too long is uncertain, and nobody sees it`() throws {
-    // The server's own limit for statements does not end the wait, which is why there is another.
-    let database = try servers.open(servers.url(options: "options=-c%20statement_timeout%3D1s"), limits: .impatient)
-    try database.addCounter()
+    try servers.open().addCounter()
+    var limits = SQLLimits.test
+    limits.commitMilliseconds = 4000
+    let database = try servers.open(limits: limits)
     standby.stop()
-    #expect(throws: SQLFault.uncertain) { try database.increment() }
+    #expect(throws: SQLFault.uncertain) {
+      try database.transaction { session throws(SQLFault) in
+        try session.run("UPDATE counters SET count = count + 1")
+        // The server's own limit for statements does not end the wait, which is why there is another.
+        try session.run("SELECT set_config('statement_timeout', '2s', TRUE)")
+      }
+    }
     #expect(try database.counter() == 0)
     try standby.start()
     try primary.wait(until: "SELECT count(*) = 0 \(Self.waiting)")
@@ -85,9 +75,8 @@ struct PostgreSQLReplicationTests {
     try database.addCounter()
     standby.stop()
     for isLocal in [1, 0] as [Int64] {
-      let fault = try faultOfCommit(
-        of: database, whenWaiting: { try primary.execute("SELECT pg_cancel_backend(pid) \(Self.waiting)") }
-      ) { database throws(SQLFault) in
+      let fault = try servers.faultOfCommit(of: database, whenWaiting: servers.cancelWaiting) {
+        database throws(SQLFault) in
         try database.transaction { session throws(SQLFault) in
           for (name, value) in [("synchronous_commit", "off"), ("client_min_messages", "error")] {
             try session.run("SELECT set_config($1, $2, $3 = 1)", .text(name), .text(value), .integer(isLocal))
@@ -146,16 +135,11 @@ struct PostgreSQLReplicationTests {
     #expect(try database.counter() == 0)
   }
 
-  /// Limits with which a commit that was given up has waited for long, also on busy processors.
-  private var longerLimits: SQLLimits {
-    var limits = SQLLimits.test
-    limits.commitMilliseconds = 5000
-    return limits
-  }
-
   @Test func `while commits that were given up wait, nothing more is written, and reading goes on`() throws {
     try servers.open().addCounter()
-    let limits = longerLimits
+    // When a commit is given up, the server must have begun it in the first half of this time, also on busy processors.
+    var limits = SQLLimits.test
+    limits.commitMilliseconds = 8000
     let database = try servers.open(limits: limits)
     standby.stop()
     let refused = Synchronized<[String]>([])
@@ -192,7 +176,7 @@ struct PostgreSQLReplicationTests {
     try database.addCounter()
     try database.addCounter("b")
     standby.stop()
-    let fault = try faultOfCommit(
+    let fault = try servers.faultOfCommit(
       of: database,
       whenWaiting: {
         // A process that starts looks for commits that wait.
@@ -209,8 +193,11 @@ struct PostgreSQLReplicationTests {
 
   @Test func `tables are not created while commits wait, and whether there are any is seen without a lock`() throws {
     standby.stop()
-    #expect(throws: SQLFault.uncertain) { try servers.open(limits: longerLimits) }
-    #expect(throws: SQLFault.noStandby) { try servers.open(limits: longerLimits) }
+    #expect(throws: SQLFault.uncertain) { try servers.open(limits: .impatient) }
+    // It keeps others from writing when it has waited for half of its time.
+    let isOld = "state_change < clock_timestamp() - interval '\(SQLLimits.impatient.commitMilliseconds / 2) ms'"
+    try primary.wait(until: "SELECT count(*) = 1 \(Self.waiting) AND \(isOld)")
+    #expect(throws: SQLFault.noStandby) { try servers.open(limits: .impatient) }
     #expect(throws: SQLFault.missing) {
       try SQLDatabase(
         .postgreSQL(url: servers.url()), applicationID: testApplicationID, schema: testSchema, creating: false,

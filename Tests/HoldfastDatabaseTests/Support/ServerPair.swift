@@ -27,6 +27,29 @@ struct ServerPair {
       limits: limits)
   }
 
+  /// Those who wait for a standby.
+  static let waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+  /// Adds one to the counter while the standby is away, does something to the commit that waits, and returns its fault.
+  func faultOfCommit(
+    of database: SQLDatabase, whenWaiting act: () throws -> Void,
+    _ change: @escaping @Sendable (SQLDatabase) throws(SQLFault) -> Void = { database throws(SQLFault) in
+      try database.increment()
+    }
+  ) throws -> SQLFault? {
+    let result = Synchronized<SQLFault?>(nil)
+    let thread = try Thread {
+      do throws(SQLFault) { try change(database) } catch { result.change { $0 = error } }
+    }
+    try primary.wait(until: "SELECT count(*) = 1 \(Self.waiting)")
+    try act()
+    thread.join()
+    return result.value
+  }
+
+  /// Cuts the wait of commits short: they are uncertain.
+  func cancelWaiting() throws { try primary.execute("SELECT pg_cancel_backend(pid) \(Self.waiting)") }
+
   /// Makes the standby the primary, with a standby that it waits for.
   func promote() throws -> PostgreSQLServer {
     try standby.promote()

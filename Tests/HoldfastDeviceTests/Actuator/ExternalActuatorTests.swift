@@ -23,7 +23,9 @@ import HoldfastDevice
     let made = Mutex<ExternalActuator?>(nil)
     let crowd = try Crowd()
     crowd.start { [notices] in
-      let actuator = try ExternalActuator(at: address) { notices.add($0) }
+      let actuator = try ExternalActuator(at: address, timeoutMilliseconds: TestPeer.patienceMilliseconds) {
+        notices.add($0)
+      }
       made.withLock { $0 = actuator }
     }
     let far = PacketSocket(try listener.accept())
@@ -113,7 +115,9 @@ import HoldfastDevice
       """
     let path = try place.makeFile("program", Array(script.utf8), mode: 0o700)
     let address = ActuatorAddress.lines(path: path)
-    let actuator = try ExternalActuator(at: address) { [notices] in notices.add($0) }
+    let actuator = try ExternalActuator(at: address, timeoutMilliseconds: TestPeer.patienceMilliseconds) {
+      [notices] in notices.add($0)
+    }
     defer { actuator.stop() }
     for count in 1...3 {
       #expect(try perform(7, at: actuator) == Array("opened".utf8))
@@ -129,7 +133,7 @@ import HoldfastDevice
       actuator.stop()
       ended.raise()
     }
-    #expect(ended.wait(milliseconds: 5000))
+    #expect(ended.wait(milliseconds: UInt64(TestPeer.patienceMilliseconds)))
     #expect(try far.receive().isEmpty)
     crowd.wait()
     var client = ActuatorClient(actuator)
@@ -152,7 +156,7 @@ private struct PacketSocket {
   /// The next packet; none after the end.
   func receive() throws -> [UInt8] {
     var waited = pollfd(fd: connection.file.descriptor, events: CShort(POLLIN), revents: 0)
-    try #require(unsafe poll(&waited, 1, 10_000) == 1)
+    try #require(unsafe poll(&waited, 1, CInt(TestPeer.patienceMilliseconds)) == 1)
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = unsafe recv(connection.file.descriptor, &buffer, buffer.count, 0)
     return Array(buffer[..<max(count, 0)])

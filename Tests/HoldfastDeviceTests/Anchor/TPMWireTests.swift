@@ -85,7 +85,7 @@ import HoldfastDevice
         TPMCommand(code: .increment, handles: [1, 1]), authorization: Span(), parameters: Span(), at: always.path,
         response: 0, timeoutMilliseconds: 300)
     }
-    #expect((2...60).contains(always.commands.count))
+    #expect(always.commands.count <= 60)
   }
 
   @Test func `any other failure is not tried again`() throws {

@@ -12,7 +12,7 @@ import HoldfastDevice
 
   /// A line on which a prover has no time before a newcomer may have its place.
   private func line() throws -> BridgedLine {
-    try BridgedLine(timing: BridgeTiming(retryMilliseconds: 50, provingMilliseconds: 0))
+    try BridgedLine(timing: .patient { $0.provingMilliseconds = 0 })
   }
 
   private func expectDisplaced(by newcomer: TestPeer, on line: BridgedLine, _ hardware: FakeHardware, _ old: TestPeer)
@@ -115,7 +115,7 @@ import HoldfastDevice
   }
 
   @Test func `a prover has its time, also after an unknown token`() throws {
-    let line = try BridgedLine(timing: BridgeTiming(provingMilliseconds: 60_000))
+    let line = try BridgedLine(timing: .patient { $0.provingMilliseconds = 600_000 })
     let hardware = try line.hardware()
     let prover = try line.connect(hardware, challenge: Self.challenge)
     #expect(try line.connect().unsealedStatus() == .busy)

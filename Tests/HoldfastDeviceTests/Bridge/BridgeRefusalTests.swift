@@ -10,7 +10,7 @@ import HoldfastDevice
 
 @Suite struct BridgeRefusalTests {
   @Test func `who comes while another is served is told busy, and the place is free afterwards`() throws {
-    let line = try BridgedLine(timing: BridgeTiming(provingMilliseconds: 60_000))
+    let line = try BridgedLine(timing: .patient { $0.provingMilliseconds = 600_000 })
     let hardware = try line.hardware()
     var first: TestPeer? = try line.connect(hardware, challenge: [1])
     for _ in 0..<3 {
@@ -27,7 +27,7 @@ import HoldfastDevice
   }
 
   @Test func `a silent prover is told that its challenge has expired, and makes room`() throws {
-    let line = try BridgedLine(timing: BridgeTiming(answerMilliseconds: 60))
+    let line = try BridgedLine(timing: .patient { $0.answerMilliseconds = 60 })
     let hardware = try line.hardware()
     let peer = try line.connect(hardware, challenge: [1])
     #expect(try peer.unsealedStatus() == .challengeExpired)
@@ -40,8 +40,7 @@ import HoldfastDevice
 
   @Test(arguments: [[0x10, 0x01], [0xff, 0xff, 1, 2], [0x00, 0x20, 0x85], [0x01]] as [[UInt8]])
   func `what is no whole message is malformed and no byte of it reaches the hardware`(bytes: [UInt8]) throws {
-    let line = try BridgedLine(
-      scheme: "unix-stream", timing: BridgeTiming(messageMilliseconds: 60, retryMilliseconds: 30))
+    let line = try BridgedLine(scheme: "unix-stream", timing: .patient { $0.messageMilliseconds = 60 })
     let hardware = try line.hardware()
     let raw = try RawSocket(line.endpoint)
     try hardware.answerEmptyFrame(with: [7, 7])
@@ -111,29 +110,40 @@ import HoldfastDevice
   }
 
   @Test func `hardware that is silent costs a prover its connection, and the line is opened again`() throws {
-    let timing = BridgeTiming(freshMilliseconds: 300, judgingMilliseconds: 300, retryMilliseconds: 30)
-    let line = try BridgedLine(timing: timing)
-    let silent = try line.hardware()
-    let first = try line.connect()
+    let unanswered = try BridgedLine(timing: .patient { ($0.freshMilliseconds, $0.retryMilliseconds) = (300, 30) })
+    let silent = try unanswered.hardware()
+    let first = try unanswered.connect()
     #expect(try first.unsealedStatus() == .internal)
     first.expectEnd()
     // It was asked twice.
     silent.expectEmptyFrame()
     silent.expectEmptyFrame()
     silent.peer.expectEnd()
-    #expect(line.notices.wait(for: .hardwareLost(.silent)))
+    #expect(unanswered.notices.wait(for: .hardwareLost(.silent)))
+    let back = try unanswered.hardware()
+    #expect(unanswered.notices.wait(for: .hardwareBack))
+    _ = try unanswered.connect()
+    back.expectEmptyFrame()
+    #expect(unanswered.stop())
+
+    let line = try BridgedLine(timing: .patient { ($0.judgingMilliseconds, $0.retryMilliseconds) = (300, 30) })
     let hardware = try line.hardware()
-    #expect(line.notices.wait(for: .hardwareBack))
-    let second = try line.connect(hardware, challenge: [1])
+    let second = try line.connect()
+    hardware.expectEmptyFrame()
+    // The challenge comes together with the empty frame: the time for an answer holds for it, too.
+    try hardware.writeRaw([0, 0, 0, 1, 1])
+    #expect(try second.receive() == [1])
     try second.send([2])
     #expect(try hardware.peer.receive() == [2])
     #expect(try second.unsealedStatus() == .internal)
-    #expect(line.notices.wait(for: .hardwareLost(.silent), count: 2))
+    #expect(line.notices.wait(for: .hardwareLost(.silent)))
+    _ = try line.hardware()
+    #expect(line.notices.wait(for: .hardwareBack))
     #expect(line.stop())
   }
 
   @Test func `a line that is lost is closed at once, long before it is opened again`() throws {
-    let line = try BridgedLine(timing: BridgeTiming(freshMilliseconds: 60, retryMilliseconds: 600_000))
+    let line = try BridgedLine(timing: .patient { ($0.freshMilliseconds, $0.retryMilliseconds) = (60, 600_000) })
     let silent = try line.hardware()
     #expect(try line.connect().unsealedStatus() == .internal)
     silent.expectEmptyFrame()
@@ -144,7 +154,7 @@ import HoldfastDevice
 
   @Test(arguments: [[], [0x10, 0x01], [0x00, 0x20, 0x83]] as [[UInt8]])
   func `hardware that leaves, babbles or breaks off is opened again`(bytes: [UInt8]) throws {
-    let line = try BridgedLine(timing: BridgeTiming(frameMilliseconds: 60, retryMilliseconds: 30))
+    let line = try BridgedLine(timing: .patient { ($0.frameMilliseconds, $0.retryMilliseconds) = (60, 30) })
     var hardware: FakeHardware? = try line.hardware()
     let peer = try line.connect(try #require(hardware), challenge: [1])
     try peer.send([2])
@@ -160,7 +170,7 @@ import HoldfastDevice
   }
 
   @Test func `while the hardware is gone provers are told, and its loss is said once`() throws {
-    let line = try BridgedLine(timing: BridgeTiming(retryMilliseconds: 20))
+    let line = try BridgedLine(timing: .patient { $0.retryMilliseconds = 20 })
     line.endHardware(try line.hardware())
     let loss = BridgeNotice.hardwareLost(.transport(.notFound))
     #expect(line.notices.wait(for: loss))
@@ -177,18 +187,22 @@ import HoldfastDevice
     throws
   {
     let host = "00:1A:7D:DA:71:13"
-    let listener = try OneOverTheAir(try Endpoint(parsing: "le:\(host),psm=0x80"))
+    let endpoint = try Endpoint(parsing: "le:\(host),psm=0x80")
+    guard case .bluetooth(_, let port) = endpoint.address else { throw EndpointError.transport }
+    let (left, right) = try OpenFile.socketPair(framing: endpoint.scheme.framing)
+    let far = Connection(file: right, scheme: endpoint.scheme, port: port)
     let line = try BridgedLine(
-      timing: BridgeTiming(answerMilliseconds: 60, farewellMilliseconds: 60_000), listeners: [listener])
+      timing: .patient { ($0.answerMilliseconds, $0.farewellMilliseconds) = (60, 600_000) },
+      listeners: [OnePeer(Connection(file: left, scheme: endpoint.scheme, port: port))])
     let hardware = try line.hardware()
     try hardware.answerEmptyFrame(with: [1])
-    let peer = TestPeer(listener.far)
+    let peer = TestPeer(far)
     #expect(try peer.receive() == [1])
     #expect(try peer.unsealedStatus() == .challengeExpired)
-    #expect(!listener.far.isEnded(withinMilliseconds: 200))
+    #expect(!far.isEnded(withinMilliseconds: 200))
     // Nobody knows on which host it is.
     #expect(try line.bridge.standing(of: BluetoothAddress(parsing: host)) == .absent)
-    listener.far.shutdown()
+    far.shutdown()
     #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 1)))
     #expect(line.stop())
   }
@@ -207,14 +221,14 @@ import HoldfastDevice
       do throws(BridgeFault) { try bridge.run() } catch { fault.withLock { $0 = error } }
       ended.raise()
     }
-    #expect(ended.wait(milliseconds: 10_000))
+    #expect(ended.wait(milliseconds: UInt64(TestPeer.patienceMilliseconds)))
     bridge.stop()
     crowd.wait()
     #expect(fault.withLock { $0 } == .server(.endpoint(endpoint, .closed)))
   }
 
   @Test(arguments: StopMoment.allCases)
-  func `a stop ends it within a second, whatever it waits for`(moment: StopMoment) throws {
+  func `a stop ends it, whatever it waits for`(moment: StopMoment) throws {
     let line = try BridgedLine()
     let hardware = try line.hardware()
     let peer = moment == .idle ? nil : try line.connect()
@@ -238,30 +252,4 @@ import HoldfastDevice
     /// In the middle of a message of the hardware.
     case frame
   }
-}
-
-/// A listener at which one prover arrives, within this process instead of over the air.
-private final class OneOverTheAir: ChannelListener {
-  /// The prover's end.
-  let far: Connection
-  private let arriving: Mutex<Connection?>
-  private let stopFlag: WakeUp
-
-  init(_ endpoint: Endpoint) throws {
-    guard case .bluetooth(_, let port) = endpoint.address else { throw EndpointError.transport }
-    let (left, right) = try OpenFile.socketPair(framing: endpoint.scheme.framing)
-    arriving = Mutex(Connection(file: left, scheme: endpoint.scheme, port: port))
-    far = Connection(file: right, scheme: endpoint.scheme, port: port)
-    stopFlag = try WakeUp()
-  }
-
-  func acceptChannel() throws(TransportError) -> any MessageChannel {
-    if let connection = arriving.withLock({ $0.take() }) { return connection }
-    stopFlag.wait(milliseconds: nil)
-    throw .cancelled
-  }
-
-  func cancel() { stopFlag.raise() }
-
-  func close() {}
 }

@@ -22,7 +22,7 @@ import HoldfastDevice
       close(free)
       let former = try lower(RLIMIT_NOFILE, to: UInt(free) + 1)
       let late = try served.connect()
-      let deadline = Deadline(afterMilliseconds: 10_000)
+      let deadline = Deadline(afterMilliseconds: TestPeer.patienceMilliseconds)
       while served.notices.all.count(where: { $0 == .acceptFault(.other(errno: EMFILE)) }) < 3 {
         try #require(!deadline.hasPassed)
         sched_yield()
@@ -95,7 +95,7 @@ import HoldfastDevice
         device.opened(), actuator: LockActuator(device.folder.openLock()), at: endpoints)
       let former = try lower(__RLIMIT_NPROC, to: 1)
       // A server that went on would end the process here.
-      alarm(20)
+      alarm(60)
       #expect(throws: ServerFault.endpoint(endpoints[1], .other(errno: EAGAIN))) { try server.run() }
       try raise(__RLIMIT_NPROC, to: former)
     }

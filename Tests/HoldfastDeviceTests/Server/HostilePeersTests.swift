@@ -7,13 +7,11 @@ import HoldfastTransport
 import Testing
 
 @Suite struct HostilePeersTests {
-  private let quick = ServerOptions(
-    timing: ServerTiming(answerMilliseconds: 50, messageMilliseconds: 50, sendMilliseconds: 50))
-
   @Test(arguments: ["unix", "unix-stream"])
   func `a silent peer gets a second challenge and is then let go`(scheme: String) throws {
     let device = try TestDevice()
-    let served = try ServedDevice(device, scheme: scheme, options: quick)
+    let timing = ServerTiming(answerMilliseconds: 50)
+    let served = try ServedDevice(device, scheme: scheme, options: ServerOptions(timing: timing))
     let peer = try served.connect()
     let first = try peer.challenge()
     #expect(try peer.unsealedStatus() == .challengeExpired)
@@ -25,9 +23,13 @@ import Testing
 
   @Test func `a peer that answers in between may be silent again, but not answer an old challenge`() throws {
     let device = try TestDevice()
-    let served = try ServedDevice(device, options: ServerOptions(timing: ServerTiming(answerMilliseconds: 500)))
+    let (ours, theirs) = try Connection.pair()
+    let channel = StagedChannel(ours, silences: [true, false, true, false])
+    let (open, lock) = (try device.opened(), device.lock)
+    let crowd = try Crowd()
+    crowd.start { try open.serve(channel, actuator: LockActuator(lock)) }
     let prover = try device.prover()
-    let peer = try served.connect()
+    let peer = TestPeer(theirs)
     let old = try peer.challenge()
     #expect(try peer.unsealedStatus() == .challengeExpired)
     #expect(try peer.round(prover).status == .accepted)
@@ -36,12 +38,15 @@ import Testing
     _ = try peer.challenge()
     try peer.send(try prover.answer(old, command: "unlock").message)
     #expect(try peer.unsealedStatus() == .deviceMismatch)
-    try served.stop()
+    theirs.shutdown()
+    crowd.wait()
+    open.close()
   }
 
   @Test func `a message that does not end in time is malformed, and the connection ends`() throws {
     let device = try TestDevice()
-    let served = try ServedDevice(device, scheme: "unix-stream", options: quick)
+    let timing = ServerTiming(messageMilliseconds: 50)
+    let served = try ServedDevice(device, scheme: "unix-stream", options: ServerOptions(timing: timing))
     let raw = try RawSocket(served.endpoint, type: Int32(SOCK_STREAM.rawValue))
     try raw.write([0x01, 0x00, 0x85])
     #expect(try raw.readToEnd().suffix(4) == [0x83, 0x03, 0x0d, 0xf6])
@@ -104,7 +109,8 @@ import Testing
     }
     let prover = try device.prover()
     var status = Status.busy
-    for _ in 0..<1000 where status == .busy {
+    let deadline = Deadline(afterMilliseconds: TestPeer.patienceMilliseconds)
+    while status == .busy, !deadline.hasPassed {
       guard let verdict = try? served.connect().round(prover) else { continue }
       status = verdict.status
     }

@@ -6,7 +6,7 @@ import Testing
 
 /// Who keeps a place when all are taken. The clock stands still: a peer's time to prove itself passes when a test says so.
 @Suite struct RoomForProversTests {
-  private let threePlaces = ServerOptions(connectionCount: 3)
+  private let threePlaces = ServerOptions(connectionCount: 3, timing: ServerTiming(answerMilliseconds: 600_000))
 
   @Test func `a newcomer gets the place of the peer that has been there longest without proving itself`() throws {
     let device = try TestDevice()

@@ -16,7 +16,7 @@ final class BridgedLine: Sendable {
   private let ended: WakeUp
 
   init(
-    scheme: String = "unix", timing: BridgeTiming = BridgeTiming(retryMilliseconds: 50),
+    scheme: String = "unix", timing: BridgeTiming = .patient { $0.retryMilliseconds = 50 },
     listeners: [any ChannelListener] = []
   ) throws {
     let place = try TemporaryFolder()
@@ -45,7 +45,9 @@ final class BridgedLine: Sendable {
     hardware.peer.connection.shutdown()
   }
 
-  func connect() throws -> TestPeer { TestPeer(try Connection.connect(to: endpoint, timeoutMilliseconds: 5000)) }
+  func connect() throws -> TestPeer {
+    TestPeer(try Connection.connect(to: endpoint, timeoutMilliseconds: TestPeer.patienceMilliseconds))
+  }
 
   /// The next prover, once the hardware was asked for its challenge and has sent `challenge`.
   func connect(_ hardware: FakeHardware, challenge: [UInt8]) throws -> TestPeer {
@@ -55,10 +57,21 @@ final class BridgedLine: Sendable {
     return peer
   }
 
-  /// Says whether the bridge ends within a second.
+  /// Says whether the bridge ends long before the timeouts of ``BridgeTiming/patient(_:)``.
   func stop() -> Bool {
     bridge.stop()
-    return ended.wait(milliseconds: 1000)
+    return ended.wait(milliseconds: UInt64(TestPeer.patienceMilliseconds))
+  }
+}
+
+extension BridgeTiming {
+  /// Timeouts for the two ends that no test reaches, however busy the machine is, except for those that `change` sets.
+  static func patient(_ change: (inout BridgeTiming) -> Void = { _ in }) -> BridgeTiming {
+    var timing = BridgeTiming(
+      answerMilliseconds: 600_000, freshMilliseconds: 600_000, judgingMilliseconds: 600_000,
+      frameMilliseconds: 600_000)
+    change(&timing)
+    return timing
   }
 }
 
@@ -73,7 +86,7 @@ struct FakeHardware {
   }
 
   func sendEmptyFrame() throws {
-    try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: 5000))
+    try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: TestPeer.patienceMilliseconds))
   }
 
   func writeRaw(_ bytes: [UInt8]) throws {

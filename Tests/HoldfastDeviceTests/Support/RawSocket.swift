@@ -49,7 +49,7 @@ final class RawSocket {
   /// One packet, or some bytes; none once the device has ended the connection.
   func read() throws -> [UInt8] {
     var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    let ready = unsafe poll(&waited, 1, 5000)
+    let ready = unsafe poll(&waited, 1, Int32(TestPeer.patienceMilliseconds))
     try #require(ready == 1)
     var buffer = [UInt8](repeating: 0, count: 8192)
     var count = unsafe recv(descriptor, &buffer, buffer.count, 0)

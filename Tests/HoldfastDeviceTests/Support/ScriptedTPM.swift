@@ -62,7 +62,7 @@ final class ScriptedTPM: Sendable {
     var bytes: [UInt8] = []
     while bytes.count < byteCount {
       var waited = pollfd(fd: descriptor, events: CShort(POLLIN), revents: 0)
-      guard unsafe poll(&waited, 1, 10_000) == 1 else { return nil }
+      guard unsafe poll(&waited, 1, CInt(TestPeer.patienceMilliseconds)) == 1 else { return nil }
       var part = [UInt8](repeating: 0, count: byteCount - bytes.count)
       let count = unsafe recv(descriptor, &part, part.count, 0)
       guard count > 0 else { return nil }

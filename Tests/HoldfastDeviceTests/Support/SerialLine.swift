@@ -26,7 +26,7 @@ final class SerialLine: Sendable {
   func writeFrame(_ message: [UInt8]) throws {
     var rest = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
     while !rest.isEmpty {
-      try #require(isReady(for: POLLOUT, withinMilliseconds: 10_000))
+      try #require(isReady(for: POLLOUT, withinMilliseconds: Int32(TestPeer.patienceMilliseconds)))
       let count = unsafe write(descriptor, rest, rest.count)
       try #require(count > 0)
       rest.removeFirst(count)
@@ -50,7 +50,7 @@ final class SerialLine: Sendable {
   private func read(_ byteCount: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < byteCount {
-      try #require(isReady(for: POLLIN, withinMilliseconds: 10_000))
+      try #require(isReady(for: POLLIN, withinMilliseconds: Int32(TestPeer.patienceMilliseconds)))
       var part = [UInt8](repeating: 0, count: byteCount - bytes.count)
       let count = unsafe Glibc.read(descriptor, &part, part.count)
       try #require(count > 0)

@@ -20,8 +20,8 @@ final class ServedDevice: Sendable {
   /// not kept.
   init(
     _ device: TestDevice, scheme: String = "unix", path: String? = nil, others: [Endpoint] = [],
-    options: ServerOptions = ServerOptions(), rememberedTokenCount: Int = TokenMemory.usualCapacity,
-    keepsNotices: Bool = true
+    listeners: [any ChannelListener] = [], options: ServerOptions = ServerOptions(),
+    rememberedTokenCount: Int = TokenMemory.usualCapacity, keepsNotices: Bool = true
   ) throws {
     endpoint = try Endpoint(parsing: "\(scheme):\(path ?? device.place.path + "/socket")")
     let notices = NoticeLog<ServerNotice>()
@@ -32,7 +32,7 @@ final class ServedDevice: Sendable {
       rememberedTokenCount: rememberedTokenCount,
       notify: { notice in if keepsNotices { notices.add(notice) } })
     let lock = LockActuator(try device.folder.openLock())
-    server = try DeviceServer(open, actuator: lock, at: [endpoint] + others, options: options)
+    server = try DeviceServer(open, actuator: lock, at: [endpoint] + others, listeners: listeners, options: options)
     let isStarted = Thread.detach { [self] in
       do throws(ServerFault) { try server.run() } catch { fault.withLock { $0 = error } }
       ended.raise()

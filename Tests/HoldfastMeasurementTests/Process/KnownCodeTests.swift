@@ -105,9 +105,14 @@ import Testing
     let program = try RootsPrograms.fresh()
     try program.waitForAge()
     let probe = try program.start()
-    try program.shell("chmod 755 \(program.library)")
-    for _ in 0..<3 { #expect(try !probe.measure().isKnown) }
-    try #require(try program.age() <= 2, "the test took too long")
+    var areKnown: [Bool]?
+    for _ in 0..<20 where areKnown == nil {
+      try program.shell("chmod 755 \(program.library)")
+      let found = try (0..<3).map { _ in try probe.measure().isKnown }
+      // The change becomes old meanwhile if the processors are busy.
+      if try program.age() <= 2 { areKnown = found }
+    }
+    #expect(areKnown == [false, false, false])
     try program.waitForAge()
     _ = try probe.measure()
     #expect(try probe.measure().isKnown)

@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastLinux
 import Synchronization
 import Testing
@@ -14,6 +15,8 @@ struct AdvertisementTests {
   /// Of an adapter with extended advertising whose instances are all in use.
   private static let full: [UInt8] = [0x80, 0, 0, 0, 31, 31, 4, 4, 1, 2, 3, 4]
   private static let refused: UInt8 = 0x14
+  /// Pauses with which an adapter that refuses is not tried again by itself before the next regular renewal.
+  private static let noRetry = (soon: 600_000, later: 600_000)
 
   /// An advertisement on an adapter of its own, begun on instance 4 of four or 5 of five.
   private final class Lab: Sendable {
@@ -23,12 +26,16 @@ struct AdvertisementTests {
     let standing = Mutex(LinkStanding.absent)
     private let advertisement = Mutex<Advertisement?>(nil)
 
-    init(adapter: UInt16, features: [UInt8] = extended) throws {
+    init(
+      _ number: UInt16, features: [UInt8] = extended, returnMilliseconds: Int = Advertisement.returnMilliseconds,
+      retryMilliseconds: (soon: Int, later: Int) = Advertisement.retryMilliseconds
+    ) throws {
       kernel = try ManagementStandIn()
-      self.adapter = adapter
+      adapter = adapterOfTests(number)
       let life = try Worker { [self] in
         try Advertisement(
           adapter: adapter, psm: 0x80, name: "gate", management: kernel.management,
+          returnMilliseconds: returnMilliseconds, retryMilliseconds: retryMilliseconds,
           standing: { [self] _ in standing.withLock { $0 } },
           report: { [self] notice in notices.withLock { $0.append(notice) } })
       }
@@ -73,15 +80,15 @@ struct AdvertisementTests {
   }
 
   @Test func `an advertisement takes the highest free instance, and gives it back`() throws {
-    let kernel = try ManagementStandIn()
+    let (kernel, adapter) = (try ManagementStandIn(), adapterOfTests(0))
     let life = try Worker {
-      _ = try Advertisement(adapter: 61_001, psm: 0x80, name: "gate", management: kernel.management)
+      _ = try Advertisement(adapter: adapter, psm: 0x80, name: "gate", management: kernel.management)
     }
     try kernel.answer(.readAdvertisingFeatures, [0, 0, 0, 0, 31, 31, 4, 2, 1, 4])
     let added = try kernel.answer(.addAdvertising)
     let data = AdvertisingData.advertisement
     let response = AdvertisingData.scanResponse(psm: 0x80, name: "gate")
-    #expect(added.adapter == 61_001)
+    #expect(added.adapter == adapter)
     #expect(
       added.parameters == [3, 0x03, 0, 0, 0, 0, 0, 60, 0, UInt8(data.count), UInt8(response.count)] + data + response)
     #expect(try kernel.answer(.removeAdvertising).parameters == [3])
@@ -90,7 +97,7 @@ struct AdvertisementTests {
 
   @Test func `as soon as a link begins it advertises again, on another instance before the old one is removed`() throws
   {
-    let lab = try Lab(adapter: 61_010)
+    let lab = try Lab(1)
     lab.begin()
     try lab.swap(to: 3, from: 4)
     lab.begin()
@@ -102,7 +109,7 @@ struct AdvertisementTests {
   }
 
   @Test func `an adapter whose instances take turns is renewed in place`() throws {
-    let lab = try Lab(adapter: 61_011, features: Self.legacy)
+    let lab = try Lab(2, features: Self.legacy)
     lab.begin()
     try lab.kernel.answer(.readAdvertisingFeatures, Self.legacy)
     #expect(try lab.kernel.answer(.addAdvertising).parameters.first == 5)
@@ -110,17 +117,17 @@ struct AdvertisementTests {
   }
 
   @Test func `links of classic Bluetooth, and those that this host began, change nothing`() throws {
-    let lab = try Lab(adapter: 61_012)
+    let lab = try Lab(3)
     lab.begin(kind: 0)
     lab.end(kind: 0)
     lab.begin(flags: 8)
     lab.end()
-    lab.kernel.send(0x000b, adapter: 1, Self.host + [1, 0, 0, 0, 0, 0, 0])
+    lab.kernel.send(0x000b, adapter: adapterOfTests(4), Self.host + [1, 0, 0, 0, 0, 0, 0])
     try lab.stop(4)
   }
 
   @Test func `an adapter that refuses while a link is up advertises as soon as that has ended`() throws {
-    let lab = try Lab(adapter: 61_013)
+    let lab = try Lab(5, returnMilliseconds: 600_000, retryMilliseconds: Self.noRetry)
     lab.standing.withLock { $0 = .proved }
     lab.begin()
     try lab.refuse()
@@ -131,53 +138,54 @@ struct AdvertisementTests {
   }
 
   @Test func `an adapter that refuses after the last link is tried again, and both are said`() throws {
-    let lab = try Lab(adapter: 61_014)
+    let lab = try Lab(6)
     lab.standing.withLock { $0 = .proved }
     lab.begin()
     try lab.refuse()
     lab.end()
     let deadline = Deadline(afterMilliseconds: generousMilliseconds)
     while lab.notices.withLock({ $0.isEmpty }), !deadline.hasPassed { try lab.refuse() }
-    #expect(lab.notices.withLock { $0 } == [.unreachable(adapter: 61_014, .permissionDenied)])
+    #expect(lab.notices.withLock { $0 } == [.unreachable(adapter: lab.adapter, .permissionDenied)])
     try lab.swap(to: 3, from: 4)
     try lab.stop(3)
     let last = lab.notices.withLock { $0.last }
-    guard case .reachable(61_014, let milliseconds)? = last else {
+    guard case .reachable(lab.adapter, let milliseconds)? = last else {
       return #expect(Bool(false), "\(String(describing: last))")
     }
     #expect(milliseconds >= Advertisement.returnMilliseconds)
   }
 
   @Test func `an adapter without a free instance at first is tried until it has one, and both are said`() throws {
-    let lab = try Lab(adapter: 61_017, features: Self.full)
+    let lab = try Lab(7, features: Self.full)
     let deadline = Deadline(afterMilliseconds: generousMilliseconds)
     while lab.notices.withLock({ $0.isEmpty }), !deadline.hasPassed {
       try lab.kernel.answer(.readAdvertisingFeatures, Self.full)
     }
-    #expect(lab.notices.withLock { $0 } == [.unreachable(adapter: 61_017, .noInstance)])
+    #expect(lab.notices.withLock { $0 } == [.unreachable(adapter: lab.adapter, .noInstance)])
     try lab.kernel.answer(.readAdvertisingFeatures, Self.extended)
     #expect(try lab.kernel.answer(.addAdvertising).parameters.first == 4)
     try lab.stop(4)
-    guard case .reachable(61_017, _)? = lab.notices.withLock({ $0.last }) else {
+    guard case .reachable(lab.adapter, _)? = lab.notices.withLock({ $0.last }) else {
       Issue.record("it is not said")
       return
     }
   }
 
   @Test func `an adapter that is switched off is said to be, and is renewed when it is on again`() throws {
-    let lab = try Lab(adapter: 61_015)
-    lab.kernel.send(0x0006, adapter: 61_015, [0, 2, 0, 0])
+    let lab = try Lab(8, returnMilliseconds: 0, retryMilliseconds: Self.noRetry)
+    lab.kernel.send(0x0006, adapter: lab.adapter, [0, 2, 0, 0])
+    try lab.refuse()
     let deadline = Deadline(afterMilliseconds: generousMilliseconds)
-    while lab.notices.withLock({ $0.isEmpty }), !deadline.hasPassed { try lab.refuse() }
-    #expect(lab.notices.withLock { $0 } == [.unreachable(adapter: 61_015, .adapterDown)])
-    lab.kernel.send(0x0006, adapter: 61_015, [1, 2, 0, 0])
+    while lab.notices.withLock({ $0.isEmpty }), !deadline.hasPassed { sched_yield() }
+    #expect(lab.notices.withLock { $0 } == [.unreachable(adapter: lab.adapter, .adapterDown)])
+    lab.kernel.send(0x0006, adapter: lab.adapter, [1, 2, 0, 0])
     try lab.swap(to: 3, from: 4)
     try lab.stop(3)
   }
 
   @Test func `a link that keeps others out is ended when its host proves nothing in two seconds, and no other`() throws
   {
-    let lab = try Lab(adapter: 61_016)
+    let lab = try Lab(9, returnMilliseconds: 600_000, retryMilliseconds: Self.noRetry)
     let before = Deadline(afterMilliseconds: Advertisement.provingMilliseconds - 500)
     lab.begin()
     try lab.kernel.answer(
@@ -187,7 +195,7 @@ struct AdvertisementTests {
     lab.end()
     try lab.swap(to: 3, from: 4)
     try lab.stop(3)
-    #expect(lab.notices.withLock { $0 } == [.ended(adapter: 61_016, Self.address)])
+    #expect(lab.notices.withLock { $0 } == [.ended(adapter: lab.adapter, Self.address)])
   }
 }
 

@@ -160,7 +160,7 @@ struct ManagementSocketTests {
     let kernel = try ManagementStandIn()
     let features: [UInt8] = [0, 0, 0, 0, 31, 31, 2, 0]
     func claim() throws -> AdvertisingInstance {
-      let worker = try Worker { try AdvertisingInstance(of: 61_002, kernel.management) }
+      let worker = try Worker { try AdvertisingInstance(of: adapterOfTests(10), kernel.management) }
       try kernel.answer(.readAdvertisingFeatures, features)
       return try worker.value()
     }
@@ -180,7 +180,7 @@ struct ManagementSocketTests {
     ] as [([UInt8], BluetoothError)])
   func `an adapter without a free instance says so`(features: [UInt8], error: BluetoothError) throws {
     let kernel = try ManagementStandIn()
-    let worker = try Worker { try AdvertisingInstance(of: 61_003, kernel.management) }
+    let worker = try Worker { try AdvertisingInstance(of: adapterOfTests(11), kernel.management) }
     try kernel.answer(.readAdvertisingFeatures, features)
     #expect(throws: error) { try worker.value() }
   }

@@ -4,6 +4,11 @@ import Synchronization
 
 import HoldfastTransport
 
+/// The number of an adapter of this process: what reserves an instance of an adapter is visible in the whole machine.
+///
+/// - Parameter number: 0 to 14, and another one in each test.
+func adapterOfTests(_ number: UInt16) -> UInt16 { UInt16(truncatingIfNeeded: getpid()) << 4 | number }
+
 /// The kernel's end of a management socket, as a test wants it.
 final class ManagementStandIn: Sendable {
   let management: ManagementSocket
@@ -11,7 +16,7 @@ final class ManagementStandIn: Sendable {
 
   init() throws {
     let (near, far) = try OpenFile.socketPair(framing: .packets)
-    (management, file) = (ManagementSocket(file: near), far)
+    (management, file) = (ManagementSocket(file: near, answerMilliseconds: generousMilliseconds), far)
   }
 
   /// A command that was sent: code, adapter and parameters.

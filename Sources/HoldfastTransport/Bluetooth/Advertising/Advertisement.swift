@@ -9,6 +9,8 @@
 package final class Advertisement: Sendable {
   /// The time after the end of a link, in milliseconds, by which the adapter must be connectable; a later return is reported.
   package static let returnMilliseconds = 200
+  /// The pause between two attempts while the adapter refuses, in milliseconds: in the first second, and after it.
+  package static let retryMilliseconds = (soon: 50, later: 1000)
   /// The time limit, in milliseconds, for opening a channel on a link that blocks others, and then for a proof on that channel.
   package static let provingMilliseconds = 2000
   static let lifetimeSeconds: UInt16 = 60
@@ -39,12 +41,14 @@ package final class Advertisement: Sendable {
 
   package init(
     adapter: UInt16, psm: UInt8, name: String, management: ManagementSocket,
+    returnMilliseconds: Int = Advertisement.returnMilliseconds,
+    retryMilliseconds: (soon: Int, later: Int) = Advertisement.retryMilliseconds,
     standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding = { _ in .proved },
     report: @escaping @Sendable (AdvertisementNotice) -> Void = { _ in }
   ) throws(BluetoothError) {
     let keeper = try AdvertisingKeeper(
-      place: AdvertisingPlace(adapter: adapter, psm: psm, name: name), management: management, standing: standing,
-      report: report)
+      place: AdvertisingPlace(adapter: adapter, psm: psm, name: name), management: management,
+      returnMilliseconds: returnMilliseconds, retryMilliseconds: retryMilliseconds, standing: standing, report: report)
     thread = try OwnedThread { keeper.run(unless: $0) }
   }
 }

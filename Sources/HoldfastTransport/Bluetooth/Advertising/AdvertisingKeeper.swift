@@ -6,12 +6,12 @@ import HoldfastLinux
 /// Only one thread at a time uses it: the thread that creates it, then the thread that runs it.
 final class AdvertisingKeeper: @unchecked Sendable {
   private static let renewalMilliseconds = 20_000
-  /// The pause between two attempts while the adapter refuses: in the first second, and after it.
-  private static let retryMilliseconds = (soon: 50, later: 1000)
   /// The interval at which links that block other hosts are examined.
   private static let watchMilliseconds = 100
 
   private let management: ManagementSocket
+  private let returnMilliseconds: Int
+  private let retryMilliseconds: (soon: Int, later: Int)
   private let standing: @Sendable (BluetoothAddress) -> LinkStanding
   private let report: @Sendable (AdvertisementNotice) -> Void
   private var place: AdvertisingPlace
@@ -36,11 +36,13 @@ final class AdvertisingKeeper: @unchecked Sendable {
   /// instances of a killed process expire within a minute.
   /// - Throws: the kernel's error in any other case.
   init(
-    place: AdvertisingPlace, management: ManagementSocket,
+    place: AdvertisingPlace, management: ManagementSocket, returnMilliseconds: Int,
+    retryMilliseconds: (soon: Int, later: Int),
     standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
     report: @escaping @Sendable (AdvertisementNotice) -> Void
   ) throws(BluetoothError) {
     (self.place, self.management, self.standing, self.report) = (place, management, standing, report)
+    (self.returnMilliseconds, self.retryMilliseconds) = (returnMilliseconds, retryMilliseconds)
     do throws(BluetoothError) { try renew() } catch {
       let hasLinks = (try? readLinks(addingNew: true)) != nil && !links.isEmpty
       guard hasLinks || error == .noInstance else { throw error }
@@ -120,7 +122,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
   private func endMiss(at now: UInt64) {
     guard let since = missedSince else { return }
     let milliseconds = Int(clamping: now - since)
-    if isMissReported || milliseconds > Advertisement.returnMilliseconds {
+    if isMissReported || milliseconds > returnMilliseconds {
       report(.reachable(adapter: place.adapter, afterMilliseconds: milliseconds))
     }
     (missedSince, isMissReported) = (nil, false)
@@ -130,7 +132,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
     refusal = isPowered ? error : .adapterDown
     watch = Deadline(afterMilliseconds: 0)
     let isNew = monotonicMilliseconds() - (missedSince ?? 0) < 1000
-    let delay = isNew ? AdvertisingKeeper.retryMilliseconds.soon : AdvertisingKeeper.retryMilliseconds.later
+    let delay = isNew ? retryMilliseconds.soon : retryMilliseconds.later
     renewal = min(renewal, Deadline(afterMilliseconds: delay))
   }
 
@@ -138,7 +140,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
   private func mind(_ refusal: BluetoothError) {
     guard watch.hasPassed else { return }
     let now = monotonicMilliseconds()
-    if let missedSince, !isMissReported, now - missedSince >= Advertisement.returnMilliseconds {
+    if let missedSince, !isMissReported, now - missedSince >= returnMilliseconds {
       isMissReported = true
       report(.unreachable(adapter: place.adapter, refusal))
     }
