@@ -117,7 +117,7 @@ package struct DeviceLink {
   private mutating func awaitAnswers(_ count: Int, by deadline: Deadline) throws(TransportError) {
     let end = min(deadline, Deadline(afterMilliseconds: DeviceLink.lateMilliseconds))
     var count = count
-    while count > 0 {
+    while count > 0, !end.hasPassed {
       do throws(TransportError) {
         last = try next(by: end, wholeWithin: deadline.remainingMilliseconds)
         isHeld = true
