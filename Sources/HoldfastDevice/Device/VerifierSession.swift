@@ -73,6 +73,9 @@ public struct VerifierSession<
     return Array(copying: session.outgoing.bytes)
   }
 
+  /// Ends what the last round permitted: after an empty frame, the peer may be another one.
+  mutating func endPermission() { session.mail = MailAllowance() }
+
   /// Answers a message without reporting it.
   mutating func judge(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> SessionAnswer {
     if device.isClosed { session.refuse(.challengeExpired) }

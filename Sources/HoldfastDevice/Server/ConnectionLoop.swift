@@ -115,7 +115,8 @@ struct ConnectionLoop<
   }
 
   /// Answers an empty frame with one: the messages after it are fresh. Returns whether the peer has taken it.
-  private func beginAnew() -> Bool {
+  private mutating func beginAnew() -> Bool {
+    session.endPermission()
     do throws(TransportError) {
       try channel.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))
       return true

@@ -195,7 +195,7 @@ extension TargetTest {
 }
 
 /// A device's answer in a round.
-enum TargetVerdict {
+enum TargetVerdict: CustomStringConvertible {
   /// A verdict whose sealed part opens: the device has the token's secrets. It may say that the request is a repetition.
   case opened(Status, isRepetition: Bool)
   /// A verdict without a sealed part that opens.
@@ -204,4 +204,14 @@ enum TargetVerdict {
   case other
   /// No answer.
   case none
+
+  /// The verdict for a person.
+  var description: String {
+    switch self {
+    case .opened(let status, let isRepetition): "\(status.name), sealed\(isRepetition ? " as a repetition" : "")"
+    case .unsealed(let status): "\(status.name), without a seal that opens"
+    case .other: "with a message that is no verdict"
+    case .none: "with nothing"
+    }
+  }
 }

@@ -1,6 +1,8 @@
 import HoldfastCore
 import HoldfastDevice
+import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastTransport
 import TestSupport
 import Testing
 
@@ -55,6 +57,21 @@ import Testing
       if case .bulletin(_, _, _, let number) = notice { number } else { nil }
     }
     #expect(told == [bulletin.number])
+  }
+
+  @Test func `whoever comes to a line with an empty frame has no permission of the peer before`() throws {
+    let device = try TestDevice()
+    let served = try ServedDevice(device, scheme: "unix-stream")
+    let (peer, prover) = (try served.connect(), try device.prover())
+    #expect(try peer.round(prover).status == .accepted)
+    _ = try peer.challenge()
+    #expect(try answer(peer, to: message()).list != nil)
+    try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: TestPeer.patienceMilliseconds))
+    #expect(throws: TransportError.emptyFrame) { try peer.receive() }
+    _ = try peer.challenge()
+    try peer.send(message())
+    #expect(try peer.unsealedStatus() == .malformed)
+    try served.stop()
   }
 
   @Test func `the ninth message since the last accepted round ends the connection`() throws {
