@@ -53,6 +53,8 @@ import Testing
     #expect(try test.fetched(TestApp(salt: 1))["configuration"]?.number == 10)
     // The log of changes says what a domain is.
     let changes = try String(decoding: test.perform("listChanges").compact(), as: UTF8.self)
+    let actions = try test.list("listChanges").compactMap { $0["action"]?.text }
+    #expect(actions.count { $0 == "pin.add" } == 3 && actions.count { $0 == "pin.remove" } == 1)
     #expect(changes.contains(#" s, unprotected""#) && changes.contains(#" s, protected, measurement""#))
   }
 
@@ -69,6 +71,8 @@ import Testing
     #expect(throws: AdministrationFault.self) {
       try test.addDomain([label, label, label, label].joined(separator: "."))
     }
+    let longest = [label, label, label, String(label.dropLast(2))].joined(separator: ".")
+    #expect(APIDomain.isName(longest) && !APIDomain.isName(longest + "a") && !APIDomain.isName(""))
     for pin in [
       "sha256//" + String(repeating: "A", count: 44) + "=", "sha256//" + String(repeating: "A", count: 43) + "A",
       "sha512//" + String(repeating: "A", count: 43) + "=", "sha256//" + String(repeating: "A", count: 42) + "B=",
@@ -195,6 +199,7 @@ import Testing
     _ = try test.fetched(app) { $0.development = fixed(codes[1]) }
     _ = try test.perform("removeDevelopmentKey", body: .object([]))
     #expect(try test.fetch(app) { $0.development = fixed(codes[1]) }.reasons == ["developmentKey"])
+    #expect(try test.list("listChanges").first?["action"]?.text == "development-key.remove")
     let changes = try String(decoding: test.perform("listChanges").compact(), as: UTF8.self)
     #expect(!keys.contains { changes.contains($0) })
     #expect(throws: AdministrationFault.conflict(.reservedSubject)) {

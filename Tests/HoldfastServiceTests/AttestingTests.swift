@@ -72,6 +72,8 @@ import Testing
     #expect(try test.fleet.attest(TestApp(salt: 1).evidence(), for: test.device).reasons == ["anotherRelease"])
     try test.approve(TestApp.image)
     try test.fleet.withdraw(fixed(TestApp.image), by: test.owner)
+    let change = try test.list("listChanges").first
+    #expect(change?["action"]?.text == "image.withdraw" && change?["object"]?.text == hex(TestApp.image))
     #expect(try test.fleet.attest(TestApp(salt: 2).evidence(), for: test.device).reasons == ["unknownImage"])
     #expect(try test.fleet.attest([1, 2, 3], for: test.device).reasons == ["notEvidence"])
   }

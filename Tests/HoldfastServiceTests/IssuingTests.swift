@@ -27,6 +27,20 @@ import Testing
     #expect(first.claims["token_id"] == nil)
   }
 
+  @Test func `an invitation that an operator makes gives what was asked for`() throws {
+    let test = try TestFleet(.sqlite)
+    let record = try test.perform(
+      "invite",
+      body: .object([
+        ("device", .string(hexadecimal(test.device.deviceID))), ("valid_seconds", .integer(60)),
+        ("user", .string("alice")), ("commands", .array([.string("unlock")])), ("maximum_uses", .integer(5)),
+      ]))
+    let code = try #require(record["code"]?.text.flatMap { InvitationCode($0) })
+    let claims = try #require(try test.enrol(TestApp(salt: 1), invitation: code).token).claims
+    #expect(claims["user"]?.text == "alice" && claims["commands"] == .array([.string("unlock")]))
+    #expect(claims["maximum_uses"]?.number == 5)
+  }
+
   @Test(arguments: TestedDatabase.installed)
   func `an invitation is good for one baseline, one device and its lifetime`(database: TestedDatabase) throws {
     let test = try TestFleet(database)
@@ -118,7 +132,7 @@ import Testing
     #expect(try test.fleet.status(of: id)?.status == .waiting)
     test.wait(seconds: 7200)
     var permission = TokenPermission()
-    permission.user = "bob"
+    (permission.user, permission.commands, permission.maximumUses) = ("bob", ["lock"], 7)
     try test.fleet.approve(request: id, permission, by: test.owner)
     #expect(try test.fleet.status(of: id)?.status == .approved)
     #expect(throws: AdministrationFault.conflict(.decidedRequest)) {
@@ -126,8 +140,8 @@ import Testing
     }
     let token = try #require(try test.enrol(app).token)
     #expect(token.claims["user"]?.text == "bob")
-    // The operator did not grant the wish.
-    #expect(token.claims["commands"] == .null)
+    // The operator did not grant the wish, but something else.
+    #expect(token.claims["commands"] == .array([.string("lock")]) && token.claims["maximum_uses"]?.number == 7)
     #expect(try test.fleet.status(of: id)?.status == .collected)
     #expect(try test.enrol(app).token == token)
   }

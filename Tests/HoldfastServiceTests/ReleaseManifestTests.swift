@@ -102,6 +102,16 @@ import Testing
     Issue.record("\(String(describing: fault))")
   }
 
+  @Test func `a digest of another form is said with its place`() throws {
+    let maker = try Maker()
+    let text = #"{"maker":"m","app":"a","images":{"00":[1,2,3]}}"#
+    let mistake = JSONMistake(at: [.member("images"), .member("00")], expected: .hexadecimal(digitCount: 64))
+    let signature = try maker.signature(text)
+    #expect(throws: ReleaseManifest.Fault.mistake(mistake)) {
+      try ReleaseManifest(Array(text.utf8), signature: signature, maker: maker.pem)
+    }
+  }
+
   @Test(arguments: ["", "m\\n", String(repeating: "m", count: 65)])
   func `a maker's name of another form is said with its place`(name: String) throws {
     let maker = try Maker()

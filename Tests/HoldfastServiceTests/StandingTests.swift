@@ -153,13 +153,16 @@ import Testing
   @Test(arguments: TestedDatabase.installed)
   func `posture rules are signed by the issuer, and their number only rises`(database: TestedDatabase) throws {
     let test = try TestFleet(database)
-    func set(_ number: UInt64, _ rules: [(String, JSONValue)] = [("root", .string("refuse"))]) throws {
+    func set(
+      _ number: UInt64, _ rules: [(String, JSONValue)] = [("root", .string("refuse"))], until: UInt64? = nil
+    ) throws {
       _ = try test.perform(
         "setPostureRules",
-        body: .object([
-          ("number", .integer(number)), ("default", .string("ignore")), ("unknown", .string("warn")),
-          ("rules", .object(rules)),
-        ]))
+        body: .object(
+          [
+            ("number", .integer(number)), ("default", .string("ignore")), ("unknown", .string("warn")),
+            ("rules", .object(rules)),
+          ] + (until.map { [("until", .integer($0))] } ?? [])))
     }
     #expect(try test.fleet.postureRules() == nil)
     #expect(try test.perform("showPostureRules")["rules"] == .null)
@@ -174,6 +177,10 @@ import Testing
     let claims = try SignedJSON.verify(Array(rules.text.utf8), type: "holdfast-posture-rules+jwt", by: point)
     #expect(claims.members?.map(\.0) == ["num", "iat", "default", "unknown", "rules"])
     #expect(claims["num"]?.number == 3 && claims["iat"]?.number == TestFleet.now)
+    try set(4, until: TestFleet.now + 60)
+    let next = try #require(try test.fleet.postureRules())
+    let later = try SignedJSON.verify(Array(next.text.utf8), type: "holdfast-posture-rules+jwt", by: point)
+    #expect(later["until"]?.number == TestFleet.now + 60)
   }
 
   @Test(arguments: TestedDatabase.installed)

@@ -46,7 +46,7 @@ extension Schema {
       return .object([("type", .string("string")), ("enum", .array(texts.map { .string($0) }))])
     case .integer(let range): return Self.integer(range)
     case .time:
-      return Self.integer(0...maximumInteger).adding("description", .string("A time in Unix seconds."))
+      return Self.integer(0...maximumInteger).described("In Unix seconds.")
     case .flag: return .object([("type", .string("boolean"))])
     case .array(let schema, let counts):
       return .object([
@@ -77,7 +77,7 @@ extension Schema {
 
   private static func object(_ properties: [Property]) -> JSONValue {
     let members = properties.map { property in
-      (property.name, property.schema.json.adding("description", .string(property.summary)))
+      (property.name, property.schema.json.described(property.summary))
     }
     let required = properties.filter(\.isRequired).map { JSONValue.string($0.name) }
     return .object(
@@ -97,9 +97,10 @@ extension Schema {
 }
 
 extension JSONValue {
-  /// The object with one more member; without it if the object has the member, or the text is empty.
-  fileprivate func adding(_ name: String, _ value: JSONValue) -> JSONValue {
-    guard self[name] == nil, value != .string("") else { return self }
-    return .object((members ?? []) + [(name, value)])
+  /// The object with a description before the one that it has; as it is if the text is empty.
+  fileprivate func described(_ text: String) -> JSONValue {
+    guard !text.isEmpty else { return self }
+    let others = (members ?? []).filter { $0.0 != "description" }
+    return .object(others + [("description", .string(text + (self["description"]?.text.map { " \($0)" } ?? "")))])
   }
 }

@@ -59,6 +59,15 @@ import HoldfastDevice
     #expect(try device.ledger.verifyAudit().firstBroken == nil)
   }
 
+  /// They are read 512 at a time.
+  @Test(arguments: [512, 513, 1024, 1025] as [UInt64])
+  func `of a long log, every entry before the cut goes into the file`(count: UInt64) throws {
+    let device = try device(entries: 2)
+    try add(1100, to: device.ledger)
+    #expect(try cut(device, before: count + 1).count == count)
+    #expect(try AuditArchive(path: device.place.file("cut")).entries.count == Int(count))
+  }
+
   @Test func `parts have at most the bytes that were asked for, follow each other, and may be cut off`() throws {
     let device = try device()
     try add(180, to: device.ledger)
@@ -102,6 +111,22 @@ import HoldfastDevice
     #expect(ledger.takeAuditNotice() == nil)
     try add(500, to: ledger)
     #expect(ledger.takeAuditNotice() != nil)
+  }
+
+  @Test func `a device that is served says once that its log is nearly full`() throws {
+    let device = try device()
+    try add(900, to: device.ledger)
+    var policy = DevicePolicy.forSimulatedLock
+    policy.auditRules.bound = 1000
+    try device.folder.write(policy)
+    let served = try ServedDevice(device)
+    let (peer, prover) = (try served.connect(), try device.prover())
+    for _ in 0..<3 { #expect(try peer.round(prover).status == .accepted) }
+    try served.stop()
+    let told = served.notices.all.compactMap { notice -> [UInt64]? in
+      if case .auditLogNearlyFull(let kept, let bound) = notice { [kept, bound] } else { nil }
+    }
+    #expect(told.count == 1 && told.allSatisfy { $0[0] > 900 && $0[1] == 1000 }, "\(told)")
   }
 
   @Test func `the file of an earlier cut is not taken for that of the last one`() throws {

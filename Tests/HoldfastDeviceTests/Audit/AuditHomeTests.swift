@@ -265,6 +265,20 @@ import HoldfastDevice
     #expect(events.contains { if case .unproved = $0 { true } else { false } })
   }
 
+  @Test func `of the couriers of a minute, 256 are counted`() throws {
+    let device = try TestDevice()
+    _ = try TestHome(of: device)
+    for number in 0...255 as ClosedRange<UInt8> {
+      let connection = try device.connect()
+      let prover = try device.prover { $0.tokenID = TokenID(filledWith: number) }
+      #expect(try connection.round(prover).status == .accepted)
+      _ = try connection.page()
+    }
+    _ = try visit(device).page()
+    device.ledger.recordTotals(milliseconds: 0, realClock: testTime, isForced: true)
+    #expect(try device.ledger.couriers().count == 256)
+  }
+
   @Test func `what a courier carries is counted by its token`() throws {
     let device = try TestDevice()
     let home = try TestHome(of: device)

@@ -120,6 +120,11 @@ import HoldfastDevice
     silent.expectEmptyFrame()
     silent.peer.expectEnd()
     #expect(unanswered.notices.wait(for: .hardwareLost(.silent)))
+    // The reason is told before what follows from it.
+    let told = unanswered.notices.all
+    #expect(
+      try #require(told.firstIndex(of: .hardwareLost(.silent)))
+        < #require(told.firstIndex(of: .refused(connection: 1, .internal))))
     let back = try unanswered.hardware()
     #expect(unanswered.notices.wait(for: .hardwareBack))
     _ = try unanswered.connect()

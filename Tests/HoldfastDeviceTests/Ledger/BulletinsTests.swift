@@ -50,6 +50,15 @@ import HoldfastDevice
     range.map { (TokenID(filledWith: $0), until: testTime + seconds) }
   }
 
+  @Test func `a bulletin that was issued more than a day ahead of the clock is refused, and changes nothing`() throws {
+    let device = try TestDevice()
+    device.clock.seconds = testTime
+    let before = try DeviceContents(device)
+    #expect(try take(device, after: 86_401) { $0.generation = 9 } == .refused)
+    #expect(try DeviceContents(device) == before)
+    #expect(try take(device, after: 86_400) { $0.generation = 9 } == .taken)
+  }
+
   @Test func `a full list takes nothing of a bulletin, which a generation then replaces`() throws {
     let device = try TestDevice(limits: LedgerLimits(revocationCount: 3))
     #expect(try take(device) { $0.revoked = tokens(1...2, until: 100) } == .taken)

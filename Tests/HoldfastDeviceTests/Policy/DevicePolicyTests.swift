@@ -136,6 +136,7 @@ import Testing
     for audit in [
       "{}", "1000", "[]", "null", #"{"entries": 999}"#, #"{"entries": 0}"#, #"{"entries": "1000"}"#,
       #"{"entries": null}"#, #"{"entries": 1000, "bytes": 1}"#, #"{"Entries": 1000}"#,
+      #"{"entries": 1000, "when_full": "drop"}"#, #"{"home": "0102030405060708", "when_full": "drop"}"#,
     ] {
       #expect(isUnexpected { try policy(#""audit": \#(audit),"#) })
     }

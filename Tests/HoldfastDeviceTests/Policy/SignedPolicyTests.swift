@@ -53,6 +53,14 @@ import HoldfastDevice
     } catch { return error }
   }
 
+  @Test func `only a well-formed policy is signed`() {
+    for json in ["{}", "[]", "", #"{"version": 1, "commands": {"status": {}}}"#] {
+      #expect(throws: PolicyFault.self) {
+        try SignedPolicy.claims(of: Array(json.utf8), number: 1, device: nil, issued: testTime)
+      }
+    }
+  }
+
   @Test func `a device with a policy key takes only policies of that key, and none without a signature`() throws {
     let device = try device()
     let file = try device.folder.policy(of: device.ledger, isRecording: true)

@@ -82,6 +82,15 @@ import Testing
     peer.expectEnd()
   }
 
+  @Test func `no listener is closed while a thread accepts at it`() throws {
+    let device = try TestDevice()
+    let listener = try SlowToLeave()
+    let served = try ServedDevice(device, listeners: [listener])
+    #expect(listener.isAccepting.wait(milliseconds: 60_000))
+    try served.stop()
+    #expect(listener.isClosed.isRaised && !listener.wasClosedTooEarly.isRaised)
+  }
+
   @Test func `a server that was stopped before it ran ends at once`() throws {
     let device = try TestDevice()
     let server = try DeviceServer(
@@ -148,4 +157,25 @@ import Testing
     #expect(try served.connect().round(prover, "status").result == "locked")
     try served.stop()
   }
+}
+
+/// A listener at which accepting ends a moment after it is cancelled.
+private final class SlowToLeave: ChannelListener {
+  let isAccepting, isCancelled, isClosed, wasClosedTooEarly: WakeUp
+
+  init() throws {
+    (isAccepting, isCancelled) = (try WakeUp(), try WakeUp())
+    (isClosed, wasClosedTooEarly) = (try WakeUp(), try WakeUp())
+  }
+
+  func acceptChannel() throws(TransportError) -> any MessageChannel {
+    isAccepting.raise()
+    isCancelled.wait(milliseconds: nil)
+    if isClosed.wait(milliseconds: 200) { wasClosedTooEarly.raise() }
+    throw .cancelled
+  }
+
+  func cancel() { isCancelled.raise() }
+
+  func close() { isClosed.raise() }
 }
