@@ -59,6 +59,14 @@ struct BareSecretTests {
     #expect(fault("31", .hex, parameters(user: String(repeating: "é", count: 16))) == nil)
   }
 
+  @Test("a counter has at most 53 bits")
+  func counter() {
+    for (counter, expected) in [(1 << 53 - 1, nil), (1 << 53, .invalidCounter)] as [(UInt64, ImportFault?)] {
+      let account = ImportParameters.Account(user: "alice", method: .hotp(.sha1, .six), nextCounter: counter)
+      #expect(fault("31", .hex, ImportParameters(account: account)) == expected)
+    }
+  }
+
   @Test(
     "a secret below 128 bits, or below the hash's output, is called short",
     arguments: [

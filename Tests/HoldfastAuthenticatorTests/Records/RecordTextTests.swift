@@ -26,6 +26,17 @@ import HoldfastAuthenticator
         + #""interrupted":false,"seal_field_limit":64,"demand_pin_length":null,"demand_key":false}"#)
   }
 
+  @Test func `in JSON, kinds of protection are joined, and a demand names the length of the PIN and the key`() throws {
+    let test = try TestAuthenticator()
+    let credential = Credential(user: "alice", method: .totp, secret: randomSecret.secret)
+    let demand = ProtectionDemand(pinLength: 4, needsKey: true)
+    let both = ProtectionSecret(pin: try PIN("1357"), key: ExternalKey([UInt8](repeating: 7, count: 32).span)!)
+    try test.add([NewRecord(index: 1, purpose: .otp, credential: credential, demand: demand)], protection: both)
+    let json = String(decoding: try test.authenticator.records()[0].json.compact(), as: UTF8.self)
+    #expect(json.contains(#""protection":"pin+key","requires":["pin","key"]"#))
+    #expect(json.hasSuffix(#""demand_pin_length":4,"demand_key":true}"#))
+  }
+
   @Test(
     arguments: [
       ([], [], "no PIN"), (.pin, ["pin"], "PIN"), (.key, ["key"], "key"),

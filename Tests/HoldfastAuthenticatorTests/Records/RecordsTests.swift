@@ -212,6 +212,7 @@ import HoldfastAuthenticator
       "UPDATE records SET protection = x'8501500000000000000000000000000000000018400801'",
       "UPDATE records SET secret = x''", "UPDATE records SET device_id = x'00'", "UPDATE records SET number = 256",
       "UPDATE records SET seal_field_limit = 65", "UPDATE records SET demand = 3", "UPDATE records SET demand = 256",
+      "UPDATE records SET number = 9",
     ] as [StaticString])
   func `a row that nothing here would write is a damaged file, and not a crash`(sql: StaticString) throws {
     try test.add(NewRecord())

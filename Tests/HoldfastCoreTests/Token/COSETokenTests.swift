@@ -34,6 +34,13 @@ import HoldfastCore
     #expect(throws: TokenFault.structure) { try open(promising) }
   }
 
+  @Test(arguments: [0xd0, 0xd3] as [UInt8])
+  func `a signature behind another tag than its own is none`(tag: UInt8) throws {
+    // 0xd2 is the tag of a COSE_Sign1, which no signature covers.
+    let made = try ExampleToken { $0.flaws.changePlaintext = { $0[0] = $0[0] == 0xd2 ? tag : 0 } }.token()
+    #expect(throws: TokenFault.structure) { try open(made) }
+  }
+
   @Test func `a nonce of another length and a ciphertext without a tag are not even decrypted`() throws {
     let made = try ExampleToken().token()
     let token = hex(made)

@@ -57,6 +57,12 @@ func encoded(_ policy: borrowing FirmwarePolicy) -> [UInt8] {
     #expect(almost == nil && none == nil)
   }
 
+  @Test func `no key introduces others to a small device`() {
+    let policy = FirmwarePolicy.forLock()
+    let mayIntroduce = policy.mayIntroduce(KeyID(filledWith: 1))
+    #expect(!mayIntroduce)
+  }
+
   @Test func `the hint in M1 is what every command needs, and nothing where there is none`() {
     var policy = FirmwarePolicy(
       limits: TokenLimits(), acceptsUnsigned: false, acceptsMAC: false, maximumIssueAdvanceSeconds: 1,

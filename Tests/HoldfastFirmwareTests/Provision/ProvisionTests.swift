@@ -189,6 +189,12 @@ import HoldfastFirmware
     for byte: UInt8 in 2...8 { #expect(appends(byte, byte)) }
     #expect(!appends(9, 9))
     #expect(table.count == 8)
+    // With MAC keys, which are shorter, nine would have room.
+    var shared = IssuerTable()
+    for byte: UInt8 in 1...9 {
+      let isAdded = shared.append(KeyID(filledWith: byte), .mac(secret([UInt8](repeating: byte, count: 32))))
+      #expect(isAdded == (byte < 9))
+    }
   }
 
   @Test func `nine issuers in flash are refused, and one that is there twice`() throws {

@@ -289,6 +289,14 @@ import HoldfastFirmware
     #expect(before == after && before.acknowledged == 0)
   }
 
+  @Test func `a store's time is the later one of its floor and the clock, and 0 without both`() throws {
+    for (floor, clock, time) in [(0, nil, 0), (0, 5, 5), (7, nil, 7), (7, 5, 7)] as [(UInt64, UInt64?, UInt64)] {
+      let store = try TestStore.create(in: TestFlash().powered(), clockFloor: floor, using: OpenSSLCryptography())
+      let found = store.time(clock)
+      #expect(found == time)
+    }
+  }
+
   @Test func `a full log drops the oldest entries behind one that counts them`() throws {
     try move(times: 5)
     let cut = try cut()

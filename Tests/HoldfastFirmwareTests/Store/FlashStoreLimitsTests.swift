@@ -260,6 +260,18 @@ import HoldfastFirmware
     #expect(try TestMachine(firmware.open(), of: firmware).status(firmware.prover()) == .accepted)
   }
 
+  @Test func `an array in flash has at most eleven elements`() {
+    func isSkipped(count: Int) -> Bool {
+      var bytes: [UInt8] = []
+      bytes.appendCBOR(array: count)
+      for _ in 0..<count { bytes.appendCBORNull() }
+      var reader = CBORReader(bytes.span)
+      do throws(EncodingFault) { try reader.skip() } catch { return false }
+      return reader.position == bytes.count
+    }
+    #expect(isSkipped(count: 11) && !isSkipped(count: 12))
+  }
+
   @Test func `the index has a place for all that the limits allow`() {
     let index = StoreIndex()
     #expect(index.kept.count == Limit.kept.microcontroller)

@@ -237,6 +237,29 @@ import HoldfastIssuer
     #expect(try issue(token) == .refused(.attestation(.unexpected)))
   }
 
+  @Test func `an app that its attestation does not name has the policy's name, and is refused without one`() throws {
+    var cryptography = OpenSSLCryptography()
+    var random = SystemRandom()
+    var encryption = try parties.encryptionKey()
+    var key = try parties.signingKey()
+    let attestation = try parties.attestation()
+    let opened = try encryption.open(attestation.span, contentType: "JWT")
+    let payload = try key.verify(opened.bytes, type: "holdfast-at+jwt", using: &cryptography)
+    let claims = String(decoding: payload.bytes.array, as: UTF8.self)
+    let unnamed = Array(claims.replacing(#","sub":"example-app""#, with: "").utf8)
+    try #require(unnamed.count < payload.bytes.count)
+    let signed = try key.sign(unnamed.span, type: "holdfast-at+jwt", using: &cryptography)
+    let token = try encryption.seal(signed.bytes, contentType: "JWT", random: &random)
+    #expect(try issue(token) == .refused(.unnamedApp))
+    var naming = parties
+    naming.policy.subject = parties.text("the policy's app")
+    guard case .issued(let issued) = try issue(token, parties: naming) else {
+      Issue.record("refused")
+      return
+    }
+    #expect(issued.claims[.subject] == .text("the policy's app"))
+  }
+
   @Test func `revoking raises the generation of that device alone`() throws {
     var backend = try parties.backend()
     var random = SystemRandom()

@@ -130,7 +130,7 @@ import HoldfastIssuer
     let folder = try create()
     let issuer = try folder.issuerKey()
     try IncompleteFolder.mark(path, as: .service)
-    try Files.removeFile(at: folder.path(of: .policy))
+    for file in [ServiceFile.account, .policy] { try Files.removeFile(at: folder.path(of: file)) }
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.attestationService() }
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.backend() }
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.issuerKey() }

@@ -59,6 +59,13 @@ struct MigrationTests {
       writer.raw([0x5d, 1, 2, 3, 4])  // field 11, 4 bytes
     }
     #expect(try read(MigrationWriter.part([account]), .migration).count == 1)
+    let part = MigrationWriter.message { writer in
+      writer.field(1, account)
+      writer.field(6, Array("more".utf8))
+      writer.field(7, 1)
+      writer.field(7, 2)
+    }
+    #expect(try read(MigrationWriter.uri(part), .migration).count == 1)
   }
 
   @Test("an account that cannot be Holdfast's is refused for just that")

@@ -96,6 +96,12 @@ struct PlainContainerTests {
     #expect(try read(prefixed, .pskc).map(\.user) == ["a"])
   }
 
+  @Test("a package of another namespace is passed over")
+  func foreignPackage() throws {
+    let text = ContainerText(packages: [#"<KeyPackage xmlns="urn:example"/>"#, ContainerText.key()]).text
+    #expect(try read(text, .pskc).map(\.user) == ["12345678"])
+  }
+
   @Test("a time-based key has its hash and period")
   func totp() throws {
     let time = """
@@ -162,6 +168,8 @@ struct PlainContainerTests {
     #expect(reason(format(#"Length="8""#)) == .unsupportedFeature)
     #expect(reason(format(#"Length="8" Encoding="DECIMAL" CheckDigits="true""#)) == .unsupportedFeature)
     #expect(reason(format(#"Length="8" Encoding="DECIMAL" CheckDigits="false""#)) == nil)
+    #expect(reason(ContainerText.key(parameters: #"<ChallengeFormat CheckDigits="true"/>"#)) == .unsupportedFeature)
+    #expect(reason(ContainerText.key(parameters: #"<ChallengeFormat CheckDigits="0"/>"#)) == nil)
     #expect(reason(ContainerText.key(parameters: "<Suite>HMAC-MD5</Suite>")) == .unsupportedAlgorithm)
     #expect(reason(ContainerText.key(algorithm: "securid")) == .unsupportedAlgorithm)
     #expect(reason(ContainerText.key(algorithm: "HOTP")) == .unsupportedAlgorithm)

@@ -47,6 +47,7 @@ struct ReadURITests {
   func lines() throws {
     let file = "\u{FEFF}otpauth://totp/a?secret=GE\r\n\r\n  otpauth://hotp/b?secret=GI&counter=1  \n\n"
     #expect(try read(file, .otpauth).map(\.user) == ["a", "b"])
+    #expect(try read(" otpauth://totp/a?secret=GE ", .otpauth).map(\.user) == ["a"])
     #expect(fault("", .otpauth) == .noAccount)
     #expect(fault("otpauth://totp/a?secret=GE\nnonsense", .otpauth) == .malformed)
   }
