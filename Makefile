@@ -198,7 +198,7 @@ demo-couriers: build ## Revoke a stolen phone at two locks without a network: ot
 # What both need: provers in Python, and PostgreSQL. SEED repeats the random choices of a run, but not its interleavings.
 TIME = 600
 SEED = $(shell date +%s)
-chaos-service: service ## Kill instances and their database at random for TIME seconds while 64 provers enrol, and say what was lost.
+chaos-service: service ## Kill instances and their database at random for at least TIME seconds while 64 provers enrol, and say what was lost.
 	@Tests/install-packages postgresql python3-cryptography
 	@/usr/bin/python3 Tests/Interop/chaos_service.py --service .build/release/holdfast-service --seconds $(TIME) --seed $(SEED)
 

@@ -50,7 +50,7 @@ def rises(seen):
     quiet, late = (min(milliseconds(seen, name)) for name in ("quiet", "late"))
     print(f"l2ping between two hosts: {quiet} ms, {LATER_MILLISECONDS} ms later each way: {late} ms", flush=True)
     expect(
-        2 * LATER_MILLISECONDS - SLACK_MILLISECONDS <= late - quiet < 4 * LATER_MILLISECONDS,
+        2 * LATER_MILLISECONDS - SLACK_MILLISECONDS <= late - quiet < 3 * LATER_MILLISECONDS,
         f"{quiet} ms, then {late} ms",
     )
 

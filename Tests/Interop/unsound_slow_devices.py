@@ -138,9 +138,21 @@ class EndingLockout(Locking):
 
 
 class EndedLockout(EndingLockout):
-    """The same until before the tenth."""
+    """A device whose user is locked out until before the tenth guess."""
 
     LOCKED_GUESSES = 9
+
+
+class LockingEachSixth(Locking):
+    """Only each sixth guess is refused as during a lockout."""
+
+    guesses = 0
+
+    def decide(self, second, request):
+        if request["command"] != "configure" or "otp" not in request:
+            return super().decide(second, request)
+        self.guesses += 1
+        return ("lockedOut", b"", {}) if self.guesses % 6 == 0 else Forgiving.decide(self, second, request)
 
 
 class NeedingASeal(Locking):
@@ -180,4 +192,5 @@ LOCKOUT_FLAWS = {
     LockingEachConnection: "parallel-guesses",
     LateToCount: "parallel-guesses",
     LockingEachToken: "lockout-by-token",
+    LockingEachSixth: "lockout",
 }

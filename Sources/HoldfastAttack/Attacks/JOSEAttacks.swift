@@ -74,6 +74,7 @@ extension Attack {
         changing("a time of expiry before the right one", .claims, .addFirst("exp", "1")),
         Variant("a later time of expiry behind an expired one") {
           let right = $0.plan.expires
+          $0.plan.issuedAt = max($0.plan.issuedAt, 2) - 2
           $0.plan.expires = $0.plan.issuedAt + 1
           $0.jose.change(.claims, .add("exp", "\(right)"))
         },

@@ -127,7 +127,7 @@ extension Adversary {
         break
       }
       answers.secondsLeft = reply == .lockedOut ? notice?.retryAfterSeconds : nil
-      if reply == .lockedOut { answers.hasLockedOut = true }
+      if count == 1, reply == .lockedOut { answers.beganLockedOut = true }
     }
     return answers
   }
@@ -190,11 +190,13 @@ private struct LockoutAnswers {
   var last = Reply.silence
   /// The rest of the lockout after the last one, in seconds, if the device tells it.
   var secondsLeft: UInt64?
-  var hasLockedOut = false
+  /// Whether the user was locked out before them.
+  var beganLockedOut = false
 
-  /// Whether a lockout ended among them, or would soon.
+  /// Whether a lockout that was there before ended among them, or would soon.
   var endsTooSoon: Bool {
-    last == .lockedOut ? secondsLeft.map { $0 < Self.leastSeconds } ?? false : hasLockedOut && last == .otpRejected
+    beganLockedOut
+      && (last == .lockedOut ? secondsLeft.map { $0 < Self.leastSeconds } ?? false : last == .otpRejected)
   }
 }
 

@@ -82,7 +82,7 @@ extension Adversary {
     if needs.contains(.destruction), !options.isDestructive { return "it is only for --destructive" }
     if needs.contains(.issuer), issuer == nil { return "it needs the issuer's key: --service" }
     if needs.contains(.issuerPoint), issuerPoint == nil { return "it needs the issuer's public key: --service" }
-    // Whatever the verdict is, who can seal it has opened the token.
+    // A device that seals its verdict, whichever it is, has opened the token.
     if needs.contains(.jose), let joseReply, !joseReply.isSealed {
       return "the device takes no tokens in JOSE: an honest one got \(joseReply.text)"
     }

@@ -94,8 +94,14 @@ struct RelaySession {
       dueCount -= 1
       place.endJudging(prover, Judgement(message))
       guard send(message) else { return .silent }
-      begin(.answering, milliseconds: timing.answerMilliseconds)
-      return message == Bridge.refusal(.malformed) ? .silent : nil
+      guard message != Bridge.refusal(.malformed) else { return .silent }
+      // The challenge that follows a verdict answers no message. Until it is there, none of the prover's is passed on.
+      if dueCount > 0, (try? VerdictMessage(message.span)) != nil {
+        begin(.judging, milliseconds: timing.judgingMilliseconds)
+      } else {
+        begin(.answering, milliseconds: timing.answerMilliseconds)
+      }
+      return nil
     }
   }
 
@@ -113,6 +119,8 @@ struct RelaySession {
       case .timedOutReading, .tooLong, .truncated: return .refused(.malformed)
       case .emptyFrame:
         isAskedByProver = true
+        // Whoever sent it may be another prover, who has proved nothing.
+        place.endJudging(prover, .other)
         try ask(line: &line)
         return nil
       default: return .silent

@@ -73,8 +73,11 @@ public struct VerifierSession<
     return Array(copying: session.outgoing.bytes)
   }
 
-  /// Ends what the last round permitted: after an empty frame, the peer may be another one.
-  mutating func endPermission() { session.mail = MailAllowance() }
+  /// Ends what earlier rounds permitted: after an empty frame, the peer may be another one.
+  mutating func endPermission() {
+    session.mail = MailAllowance()
+    session.connectionChallenge = nil
+  }
 
   /// Answers a message without reporting it.
   mutating func judge(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> SessionAnswer {

@@ -46,7 +46,7 @@ extension Schema {
       return .object([("type", .string("string")), ("enum", .array(texts.map { .string($0) }))])
     case .integer(let range): return Self.integer(range)
     case .time:
-      return Self.integer(0...maximumInteger).described("In Unix seconds.")
+      return Self.integer(0...maximumInteger).described("A time in Unix seconds.")
     case .flag: return .object([("type", .string("boolean"))])
     case .array(let schema, let counts):
       return .object([

@@ -15,7 +15,7 @@ package struct DeviceLink {
   /// It is longer than a device takes to appraise any message.
   package static let answerMilliseconds = 3000
   /// The time that a device which was asked more than once has for its further answers, in milliseconds.
-  static let lateMilliseconds = 1000
+  private static let lateMilliseconds = 1000
 
   /// The connection that carries the messages. Messages to the device are sent on it directly.
   package let connection: Connection
@@ -47,7 +47,8 @@ package struct DeviceLink {
     repeat {
       try connection.sendEmptyFrame(by: deadline)
       lateCount += 1
-    } while try !dropUntilEmptyFrame(by: min(deadline, Deadline(afterMilliseconds: DeviceLink.answerMilliseconds)))
+    } while try !dropUntilEmptyFrame(
+      by: min(deadline, Deadline(afterMilliseconds: DeviceLink.answerMilliseconds)), wholeBy: deadline)
       && !deadline.hasPassed
     if lateCount > 0 { try awaitAnswers(lateCount, by: deadline) }
   }
@@ -67,7 +68,12 @@ package struct DeviceLink {
       return last
     }
     while true {
-      let message = try next(by: deadline, wholeWithin: wholeMilliseconds)
+      let message: [UInt8]
+      do throws(TransportError) { message = try next(by: deadline, wholeWithin: wholeMilliseconds) } catch {
+        // What follows an empty frame repeats nothing.
+        if error == .emptyFrame { last = [] }
+        throw error
+      }
       let isMail = (try? BulletinAnswer(message.span)) != nil || (try? PageAnswer(message.span)) != nil
       guard connection.isSerial, message == last, !isMail else {
         last = message
@@ -98,11 +104,14 @@ package struct DeviceLink {
     return isHeld
   }
 
-  /// Drops the messages before an empty frame, and returns whether one arrived before `deadline`.
-  private func dropUntilEmptyFrame(by deadline: Deadline) throws(TransportError) -> Bool {
+  /// Drops the messages before an empty frame, and returns whether one arrived before `deadline`. A message that has begun by then
+  /// may end later.
+  private func dropUntilEmptyFrame(
+    by deadline: Deadline, wholeBy end: Deadline
+  ) throws(TransportError) -> Bool {
     do throws(TransportError) {
       while !deadline.hasPassed {
-        _ = try next(by: deadline, wholeWithin: deadline.remainingMilliseconds)
+        _ = try next(by: deadline, wholeWithin: end.remainingMilliseconds)
       }
       return false
     } catch {
@@ -112,8 +121,8 @@ package struct DeviceLink {
     }
   }
 
-  /// Waits for the answers to all empty frames but one, with which a slow device begins anew, and keeps the last challenge. A device
-  /// in the middle of another message may have swallowed some.
+  /// Waits for the answers to the other empty frames, since a slow device begins anew with each, and keeps the last challenge. A
+  /// device in the middle of another message may have swallowed some.
   private mutating func awaitAnswers(_ count: Int, by deadline: Deadline) throws(TransportError) {
     let end = min(deadline, Deadline(afterMilliseconds: DeviceLink.lateMilliseconds))
     var count = count

@@ -71,7 +71,10 @@ struct VectorsReplay: Verb {
       for file in read {
         do throws(TransportError) {
           report.merge(try file.replay(at: &device!, accepting: policy.accepted, issuer: issuer))
-        } catch { throw Failure(error, endpoint: endpoint) }
+        } catch {
+          for refusal in refusals { Console.report(refusal) }
+          throw Failure(error, endpoint: endpoint)
+        }
       }
     } else {
       for path in files { if let file = read(path) { report.merge(file.replay()) } }

@@ -37,7 +37,12 @@ import HoldfastCore
   @Test(arguments: [0xd0, 0xd3] as [UInt8])
   func `a signature behind another tag than its own is none`(tag: UInt8) throws {
     // 0xd2 is the tag of a COSE_Sign1, which no signature covers.
-    let made = try ExampleToken { $0.flaws.changePlaintext = { $0[0] = $0[0] == 0xd2 ? tag : 0 } }.token()
+    let made = try ExampleToken {
+      $0.flaws.changePlaintext = { plaintext in
+        #expect(plaintext[0] == 0xd2)
+        plaintext[0] = tag
+      }
+    }.token()
     #expect(throws: TokenFault.structure) { try open(made) }
   }
 

@@ -274,7 +274,12 @@ import HoldfastDevice
       #expect(try connection.round(prover).status == .accepted)
       _ = try connection.page()
     }
-    _ = try visit(device).page()
+    var bytes = [UInt8](repeating: 1, count: 16)
+    bytes[15] = 2
+    let last = TokenID(bytes.span)!
+    let connection = try device.connect()
+    #expect(try connection.round(try device.prover { $0.tokenID = last }).status == .accepted)
+    _ = try connection.page()
     device.ledger.recordTotals(milliseconds: 0, realClock: testTime, isForced: true)
     #expect(try device.ledger.couriers().count == 256)
   }

@@ -47,6 +47,26 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
+  @Test func `no message of a prover is passed on before the challenge that follows a verdict`() throws {
+    let line = try BridgedLine()
+    let hardware = try line.hardware()
+    let peer = try line.connect(hardware, challenge: [1])
+    let unknown: [UInt8] = [0x83, 0x03, 0x06, 0xf6]
+    for byte: UInt8 in 2...4 { try peer.send([byte]) }
+    for byte: UInt8 in 2...3 {
+      #expect(try hardware.peer.receive() == [byte])
+      try hardware.peer.send(unknown)
+      #expect(try peer.receive() == unknown)
+      #expect(throws: TransportError.timedOutWaiting) {
+        try hardware.peer.connection.receive(by: Deadline(afterMilliseconds: 100), wholeWithin: 1000)
+      }
+      try hardware.peer.send([1, byte])
+      #expect(try peer.receive() == [1, byte])
+    }
+    #expect(try hardware.peer.receive() == [4])
+    #expect(line.stop())
+  }
+
   @Test func `what the hardware said before the answer to the empty frame reaches nobody`() throws {
     let line = try BridgedLine()
     let hardware = try line.hardware()
@@ -177,11 +197,13 @@ import HoldfastDevice
 
 /// Connects, again while the place is still another prover's, who left a moment ago, and has the device unlock.
 private func firstRound(of prover: TestProver, at endpoint: Endpoint) throws -> (TestPeer, TestVerdict) {
+  let deadline = Deadline(afterMilliseconds: TestPeer.patienceMilliseconds)
   while true {
     let peer = TestPeer(
       try Connection.connect(to: endpoint, timeoutMilliseconds: TestPeer.patienceMilliseconds))
-    do { return (peer, try peer.round(prover, "unlock")) } catch is EncodingFault {
+    do { return (peer, try peer.round(prover, "unlock")) } catch let fault as EncodingFault {
       // `busy` instead of a challenge.
+      guard !deadline.hasPassed else { throw fault }
     }
   }
 }

@@ -70,7 +70,7 @@ class CommandLine:
         )
 
 
-def stop(process, timeout=60):
+def stop(process, timeout=20):
     """Ends a process that was started here, by SIGTERM; its exit status."""
     if process.poll() is None:
         process.terminate()
