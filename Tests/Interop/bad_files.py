@@ -139,7 +139,7 @@ EXPLAIN = ["explain", "--state", "{P}", "--json"]
 ATTEST = split("attest --service {S} --device {d.json} --evidence {evidence} --out {case}/attested --json")
 ISSUE = split("issue --service {S} --device {d.json} --attestation {attestation} --state {begun} --json")
 REPLAY = ["vectors", "replay", "{vectors.json}", "--json"]
-BENCH = split("bench latency --connect unix:{socket} --state {P} --rounds 1 --budget-ms 60000 --timeout 60 --json")
+BENCH = split("bench latency --connect unix:{socket} --state {P} --rounds 1 --budget-ms 60000 --json")
 
 DATABASE = {"flipped": {OK, MALFORMED, FAULT}, "truncated": {OK, MALFORMED}, "of another": {OK}}
 RECORD = {**DATABASE, "link": {OK, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}
