@@ -4,7 +4,7 @@ import served
 from holdfast_peer.checks import expect, expect_equal
 from served import KINDS, Tried, expect_accepted
 
-# For how long those wait at most that wait in vain; the others have a minute.
+# The longest time limit of a prover that waits in vain, in seconds. The others have a minute.
 TIMEOUT_SECONDS = 8
 # Starting and measuring under emulation, with others at work.
 SLACK_SECONDS = 30

@@ -51,7 +51,7 @@ import HoldfastProver
     let errors = await withTaskGroup(of: ProverError?.self) { group in
       for (ours, _) in pairs {
         group.addTask {
-          // A proof that is not ended gives up after a while.
+          // A proof that is not ended gives up after ten minutes.
           let options = ProofOptions(timeoutMilliseconds: 600_000, cancellation: cancellation)
           let channel = FaultyChannel(ours, onReceive: { isWaiting.yield() })
           do throws(ProverError) {

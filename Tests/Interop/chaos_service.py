@@ -25,7 +25,7 @@ from chaos_clients import Crowd
 from online_fleet import Fleet
 
 INSTANCES, DEVICES = 3, 12
-# How much longer a run may take until it has seen enough, on a busy machine.
+# The seconds that a run may take beyond its time, on a busy machine, until it has seen enough.
 MORE_SECONDS = 600
 
 

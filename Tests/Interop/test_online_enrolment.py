@@ -69,9 +69,9 @@ class World:
         return self.line.run(*self.arguments(state, service, *more, **options), timeout=timeout)
 
     def enroll_until(self, is_reached, limit, state, service, *more):
-        """A run that waits for all of its time. If a busy machine lets it not come far enough, another has more.
+        """A run that takes all of its time. Where that was too short on a busy machine, another run has more.
 
-        `late` are the seconds that it took in addition.
+        `late` is the number of seconds that it took beyond its time.
         """
         for seconds in (limit, 20, 60):
             done = self.enroll(state, service, "--timeout", seconds, *more, timeout=120)

@@ -42,9 +42,7 @@ extension Attack {
       (draft) throws(AttackFault) in try draft.addressToAnotherKey()
     },
     issued("expired-token", "A trusted token has expired.", refused: .tokenExpired) {
-      // The device knows the time at which the prover's own token was issued: this one had expired by then.
-      $0.plan.issuedAt = max($0.plan.issuedAt, 2) - 2
-      $0.plan.expires = $0.plan.issuedAt + 1
+      $0.plan.expire()
     },
     issued("expiry-before-issue", "A trusted token was issued when it had expired already.") {
       $0.plan.expires = $0.plan.issuedAt

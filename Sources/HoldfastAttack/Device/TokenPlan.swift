@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 
 /// The claims of a token that the adversary makes.
 ///
-/// Its time of issue is that of the prover's token, so that no clock floor moves.
+/// Its time of issue is that of the prover's token, or before it, so that no clock floor moves.
 struct TokenPlan {
   var audience: DeviceID
   var issuedAt: UInt64
@@ -18,6 +18,12 @@ struct TokenPlan {
   var commands: [String]?
   var maximumUses: UInt64?
   var user: BoundedText<32>?
+
+  /// Makes the token one that had expired when the prover's own token was issued. The device knows that time.
+  mutating func expire() {
+    issuedAt = max(issuedAt, 2) - 2
+    expires = issuedAt + 1
+  }
 
   /// Returns the claims for a prover.
   func claims(of persona: Persona) -> MeasurementClaims {

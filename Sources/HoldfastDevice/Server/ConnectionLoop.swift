@@ -117,7 +117,7 @@ struct ConnectionLoop<
   /// Answers an empty frame with one: the messages after it are fresh. Returns whether the peer has taken it.
   private mutating func beginAnew() -> Bool {
     session.endPermission()
-    place?.table.endJudging(place?.number ?? 0, acceptedBy: nil)
+    if let place { place.table.endJudging(place.number, acceptedBy: nil) }
     do throws(TransportError) {
       try channel.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))
       return true

@@ -54,7 +54,7 @@ struct VectorsReplay: Verb {
     let endpoint = try target.map { (text) throws(Failure) in try Endpoint(peerArgument: text) }
     let timeoutMilliseconds = try waiting.milliseconds()
     guard policy.accepts == nil || endpoint != nil else {
-      throw Failure(.usage, "--accepts says what a device does, and needs its --target")
+      throw Failure(.usage, "--accepts is about the device at --target, which is missing")
     }
     var device = endpoint.map { TargetDevice(at: $0, timeoutMilliseconds: timeoutMilliseconds) }
     var report = Report()
@@ -110,6 +110,7 @@ struct TargetPolicyOptions: ParsableArguments {
       """)
   var accepts: TargetPolicy?
 
+  /// The tokens that were named, or signed ones.
   var accepted: TargetPolicy { accepts ?? .signed }
 }
 

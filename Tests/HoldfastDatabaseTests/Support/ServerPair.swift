@@ -27,7 +27,7 @@ struct ServerPair {
       limits: limits)
   }
 
-  /// Those who wait for a standby.
+  /// The end of a query for the sessions whose commits wait for a standby.
   static let waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
   /// Adds one to the counter while the standby is away, does something to the commit that waits, and returns its fault.

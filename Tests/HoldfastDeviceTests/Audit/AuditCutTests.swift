@@ -59,7 +59,7 @@ import HoldfastDevice
     #expect(try device.ledger.verifyAudit().firstBroken == nil)
   }
 
-  /// They are read 512 at a time.
+  /// Entries are read 512 at a time.
   @Test(arguments: [512, 513, 1024, 1025] as [UInt64])
   func `of a long log, every entry before the cut goes into the file`(count: UInt64) throws {
     let device = try device(entries: 2)

@@ -65,7 +65,7 @@ final class BridgedLine: Sendable {
 }
 
 extension BridgeTiming {
-  /// Timeouts for the two ends that no test reaches, however busy the machine is, except for those that `change` sets.
+  /// Timing in which no test has to wait for an answer, a challenge, a judgement or a frame to be late, unless `change` sets it.
   static func patient(_ change: (inout BridgeTiming) -> Void = { _ in }) -> BridgeTiming {
     var timing = BridgeTiming(
       answerMilliseconds: 600_000, freshMilliseconds: 600_000, judgingMilliseconds: 600_000,
