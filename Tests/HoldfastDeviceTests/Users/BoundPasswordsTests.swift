@@ -1,4 +1,6 @@
+import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastTransport
 import TestSupport
 import Testing
 
@@ -59,6 +61,25 @@ import HoldfastDevice
     #expect((elsewhere.status, elsewhere.result) == (.otpRejected, "noChallenge"))
     #expect(try device.record()?.failureCount == 0 && device.record()?.challenge != nil)
     #expect(try connection.round(device.prover(), otp: code).status == .accepted)
+  }
+
+  @Test func `an empty frame on a line ends what a challenge before it permitted`() throws {
+    let (device, secrets) = try activated(Self.plain)
+    try device.folder.write(device.policy)
+    let served = try ServedDevice(device, scheme: "unix-stream")
+    let (peer, prover) = (try served.connect(), try device.prover())
+    let asked = try prover.answer(
+      try peer.challenge(), command: "host-code", parameters: ["ann", "0123456789abcdef"])
+    try peer.send(asked.message)
+    let verdict = try prover.open(try peer.receive(), after: asked)
+    let code = try password(Self.plain, String(try #require(verdict.result).prefix { $0 != " " }), secrets)
+    _ = try peer.challenge()
+    try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: TestPeer.patienceMilliseconds))
+    #expect(throws: TransportError.emptyFrame) { try peer.receive() }
+    let answer = try prover.answer(try peer.challenge(), command: "unlock", otp: code)
+    try peer.send(answer.message)
+    #expect(try prover.open(try peer.receive(), after: answer).result == "noChallenge")
+    try served.stop()
   }
 
   @Test func `a connection whose challenge was replaced by another one gets nothing for it`() throws {
