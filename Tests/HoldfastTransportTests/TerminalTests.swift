@@ -124,6 +124,15 @@ extension Connection {
     withExtendedLifetime(connection) {}
   }
 
+  @Test func `a listener's line that is released at once is handed out again a tenth of a second later`() throws {
+    let listener = try Listener(line.endpoint)
+    let clock = ContinuousClock()
+    let time = try clock.measure { for _ in 0..<4 { _ = try listener.accept() } }
+    #expect(time >= .milliseconds(300))
+    listener.cancel()
+    #expect(throws: TransportError.cancelled) { try listener.accept() }
+  }
+
   @Test func `an empty frame is told, and the next message is read`() throws {
     let connection = try line.connect()
     try line.write([0, 0, 0, 2, 5, 6])

@@ -144,7 +144,9 @@ package struct BridgeTiming: Sendable {
   /// The timeout for the hardware's answer to an empty frame. After it, the bridge sends a second one; if that is not
   /// answered in time either, the line is lost.
   package var freshMilliseconds: Int
-  /// The timeout for the hardware's answer to a message.
+  /// The timeout for further answers of a hardware that was asked more than once.
+  package var settlingMilliseconds: Int
+  /// The timeout for the hardware's answer to a message. A command may wait ten seconds for its turn, and then take eight.
   package var judgingMilliseconds: Int
   /// The timeout from the first byte of a hardware message to its last.
   package var frameMilliseconds: Int
@@ -164,7 +166,8 @@ package struct BridgeTiming: Sendable {
   /// Makes the timeouts, in milliseconds.
   package init(
     answerMilliseconds: Int = Limit.answer.linux, messageMilliseconds: Int = Limit.wholeMessage.linux,
-    freshMilliseconds: Int = DeviceLink.answerMilliseconds, judgingMilliseconds: Int = 10_000,
+    freshMilliseconds: Int = DeviceLink.answerMilliseconds, settlingMilliseconds: Int = DeviceLink.lateMilliseconds,
+    judgingMilliseconds: Int = 20_000,
     frameMilliseconds: Int = 2000, silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds,
     sendMilliseconds: Int = 10_000, openMilliseconds: Int = 1000, retryMilliseconds: Int = 1000,
     farewellMilliseconds: Int = 1000, provingMilliseconds: Int = 2000
@@ -172,6 +175,7 @@ package struct BridgeTiming: Sendable {
     self.answerMilliseconds = answerMilliseconds
     self.messageMilliseconds = messageMilliseconds
     self.freshMilliseconds = freshMilliseconds
+    self.settlingMilliseconds = settlingMilliseconds
     self.judgingMilliseconds = judgingMilliseconds
     self.frameMilliseconds = frameMilliseconds
     self.silenceMilliseconds = silenceMilliseconds

@@ -6,8 +6,9 @@ import Synchronization
 /// The only place for a prover on a bridge. A prover takes it on the thread that accepted it, and is served on another one.
 ///
 /// The rule is that of ``ConnectionTable``: a prover keeps the place while the device's last answer to it is an acceptance.
-/// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`, nor while the device judges
-/// its message. The first `tokenUnknown` starts that time again, because an honest prover then sends its whole token.
+/// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`. The first `tokenUnknown` starts
+/// that time again, because an honest prover then sends its whole token. Nor does it get the place while the device judges the
+/// prover's message; but if it came then, the prover's next message ends the prover's connection, unless that one was accepted.
 final class ProverSlot: Sendable {
   /// A connection on which a byte arrives when a prover has taken the place. It ends when the place is closed.
   let bell: Connection
@@ -23,8 +24,13 @@ final class ProverSlot: Sendable {
     var deadline = Deadline.never
     var isJudged = false
     var isProved = false
+    /// Whether a newcomer would have got the place if no message had been judged at that moment.
+    var isWanted = false
     var wasUnknown = false
     var isClosed = false
+
+    /// Whether a newcomer may take the place, except while a message is judged.
+    var isLosable: Bool { !isProved && deadline.hasPassed }
   }
 
   /// Makes an empty place.
@@ -41,7 +47,11 @@ final class ProverSlot: Sendable {
       guard !state.isClosed else { return .refused }
       let wasWaiting = state.isWaiting
       if let prover = state.prover {
-        guard !state.isProved, !state.isJudged, state.deadline.hasPassed else { return .refused }
+        guard state.isLosable else { return .refused }
+        guard !state.isJudged else {
+          state.isWanted = true
+          return .refused
+        }
         // The thread that serves this prover notices the end of the connection.
         prover.shutdown()
       }
@@ -67,10 +77,15 @@ final class ProverSlot: Sendable {
     }
   }
 
-  /// Keeps the place of a prover while the device judges its message. Returns false if the prover has lost it already.
+  /// Keeps the place of a prover while the device judges its message. Returns false if the prover has lost it already, or loses
+  /// it now.
   func beginJudging(_ prover: Connection) -> Bool {
     state.withLock { state in
       guard state.prover === prover else { return false }
+      if state.isWanted, state.isLosable {
+        state = State(isClosed: state.isClosed)
+        return false
+      }
       state.isJudged = true
       return true
     }
@@ -82,7 +97,7 @@ final class ProverSlot: Sendable {
       guard state.prover === prover else { return }
       state.isJudged = false
       switch judgement {
-      case .accepted: state.isProved = true
+      case .accepted: (state.isProved, state.isWanted) = (true, false)
       case .tokenUnknown where !state.wasUnknown:
         state.wasUnknown = true
         state.deadline = Deadline(afterMilliseconds: provingMilliseconds)

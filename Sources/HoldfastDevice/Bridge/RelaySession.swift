@@ -10,18 +10,22 @@ struct RelaySession {
   let timing: BridgeTiming
   /// The number of hardware messages that were passed on.
   private(set) var messageCount: UInt64 = 0
-  private var turn = Turn.asking(isAgain: false)
+  private var turn = Turn.asking
   /// The time at which the turn is over.
   private var deadline = Deadline.never
   /// The number of messages that the hardware may still send in this round: M1 after an empty frame, M3 and M1 after M2.
   private var dueCount = 0
   /// Whether the prover, on a separate serial line, has asked for a fresh challenge itself.
   private var isAskedByProver = false
+  /// The challenge that is passed on if no other comes while the turn is settling.
+  private var heldChallenge: [UInt8]?
 
   /// The end that the relay waits for.
   private enum Turn: Equatable {
     /// The relay waits for the hardware's answer to an empty frame.
-    case asking(isAgain: Bool)
+    case asking
+    /// An empty frame has been answered, and the relay waits for the answers to others: each makes the challenge before it void.
+    case settling
     /// The relay waits for a message from the hardware.
     case judging
     /// The relay waits for a message from the prover.
@@ -57,9 +61,9 @@ struct RelaySession {
     }
   }
 
-  private mutating func ask(line: inout DeviceLine, isAgain: Bool = false) throws(HardwareFault) {
-    try line.ask(isAgain: isAgain)
-    begin(.asking(isAgain: isAgain), milliseconds: timing.freshMilliseconds)
+  private mutating func ask(line: inout DeviceLine) throws(HardwareFault) {
+    try line.ask()
+    (turn, deadline) = (.asking, line.answerDeadline)
   }
 
   private mutating func begin(_ turn: Turn, milliseconds: Int) {
@@ -67,14 +71,28 @@ struct RelaySession {
     deadline = Deadline(afterMilliseconds: milliseconds)
   }
 
+  /// Begins a round behind the answer to the last empty frame.
+  private mutating func beginRound() -> Ending? {
+    dueCount = 1
+    begin(.judging, milliseconds: timing.judgingMilliseconds)
+    guard let challenge = heldChallenge else { return nil }
+    heldChallenge = nil
+    return passOn(challenge)
+  }
+
   /// Handles the end of a turn's time.
   private mutating func endTurn(line: inout DeviceLine) throws(HardwareFault) -> Ending? {
     switch turn {
-    case .asking(false): try ask(line: &line, isAgain: true)
-    case .asking(true), .judging: throw .silent
+    case .asking:
+      try line.askAgain()
+      deadline = line.answerDeadline
+      return nil
+    case .settling:
+      line.forgetQuestions()
+      return beginRound()
+    case .judging: throw .silent
     case .answering: return .refused(.challengeExpired)
     }
-    return nil
   }
 
   /// Handles an arrival on the line, and passes a message on to the prover.
@@ -82,27 +100,41 @@ struct RelaySession {
     switch try line.take() {
     case .nothing:
       return deadline.hasPassed ? try endTurn(line: &line) : nil
-    case .fresh:
-      // The hardware sent this without being asked: the prover's challenge is void.
-      guard case .asking = turn else { return .refused(.challengeExpired) }
-      dueCount = 1
-      begin(.judging, milliseconds: timing.judgingMilliseconds)
-      return isAskedByProver && !sayFresh() ? .silent : nil
+    case .fresh: return refresh(from: line)
     case .message(let message):
-      if case .asking = turn { return deadline.hasPassed ? try endTurn(line: &line) : nil }
-      guard dueCount > 0 else { return .refused(.challengeExpired) }
-      dueCount -= 1
-      place.endJudging(prover, Judgement(message))
-      guard send(message) else { return .silent }
-      guard message != Bridge.refusal(.malformed) else { return .silent }
-      // The challenge that follows a verdict answers no message. Until it is there, none of the prover's is passed on.
-      if dueCount > 0, (try? VerdictMessage(message.span)) != nil {
-        begin(.judging, milliseconds: timing.judgingMilliseconds)
-      } else {
-        begin(.answering, milliseconds: timing.answerMilliseconds)
-      }
-      return nil
+      guard turn == .asking || turn == .settling else { return passOn(message) }
+      if turn == .settling { heldChallenge = message }
+      return deadline.hasPassed ? try endTurn(line: &line) : nil
     }
+  }
+
+  /// Handles the answer to an empty frame.
+  private mutating func refresh(from line: DeviceLine) -> Ending? {
+    switch turn {
+    case .asking:
+      if isAskedByProver, !sayFresh() { return .silent }
+      begin(.settling, milliseconds: timing.settlingMilliseconds)
+    case .settling: heldChallenge = nil
+    // The hardware sent this without being asked: the prover's challenge is void.
+    case .judging, .answering: return .refused(.challengeExpired)
+    }
+    return line.isAsked ? nil : beginRound()
+  }
+
+  /// Passes a message of the hardware on to the prover.
+  private mutating func passOn(_ message: [UInt8]) -> Ending? {
+    guard dueCount > 0 else { return .refused(.challengeExpired) }
+    dueCount -= 1
+    place.endJudging(prover, Judgement(message))
+    guard send(message) else { return .silent }
+    guard message != Bridge.refusal(.malformed) else { return .silent }
+    // The challenge that follows a verdict answers no message. Until it is there, none of the prover's is passed on.
+    if dueCount > 0, (try? VerdictMessage(message.span)) != nil {
+      begin(.judging, milliseconds: timing.judgingMilliseconds)
+    } else {
+      begin(.answering, milliseconds: timing.answerMilliseconds)
+    }
+    return nil
   }
 
   /// Receives the prover's message and passes it on to the line.

@@ -15,7 +15,7 @@ package struct DeviceLink {
   /// It is longer than a device takes to appraise any message.
   package static let answerMilliseconds = 3000
   /// The time that a device which was asked more than once has for its further answers, in milliseconds.
-  private static let lateMilliseconds = 1000
+  package static let lateMilliseconds = 1000
 
   /// The connection that carries the messages. Messages to the device are sent on it directly.
   package let connection: Connection

@@ -1,6 +1,7 @@
 import CBlueZ
 import Glibc
 import HoldfastLinux
+import Synchronization
 
 /// A listener that accepts peers at an endpoint.
 public final class Listener: Sendable {
@@ -17,6 +18,11 @@ public final class Listener: Sendable {
     /// The line, and the right to use it, which only one connection can hold at a time.
     case terminal(OpenFile, turn: WakeUp, silenceMilliseconds: Int)
   }
+
+  /// The earliest time at which a terminal is handed out again. Whoever cannot serve it releases it at once, and must not keep a
+  /// processor busy with that.
+  private let nextTurn = Mutex(Deadline(afterMilliseconds: 0))
+  private static let turnMilliseconds = 100
 
   /// Begins to listen.
   ///
@@ -89,6 +95,8 @@ public final class Listener: Sendable {
     case .terminal(let file, let turn, let silenceMilliseconds):
       repeat { try wait(for: turn.descriptor) } while !turn.lower()
       do throws(TransportError) {
+        if cancellation.wait(until: nextTurn.withLock { $0 }) { throw .cancelled }
+        nextTurn.withLock { $0 = Deadline(afterMilliseconds: Self.turnMilliseconds) }
         guard try !file.isHungUp() else { throw .closed }
         return Connection(
           file: file, scheme: endpoint.scheme,

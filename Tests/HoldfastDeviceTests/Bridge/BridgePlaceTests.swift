@@ -114,6 +114,43 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
+  @Test func `a stranger that sends the next message at once makes room for whoever came before it`() throws {
+    let line = try line()
+    let hardware = try line.hardware()
+    let stranger = try line.connect(hardware, challenge: Self.challenge)
+    try stranger.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    #expect(try line.connect().unsealedStatus() == .busy)
+    try stranger.send([4])
+    for message in [Self.tokenUnknown, Self.challenge] {
+      try hardware.peer.send(message)
+      #expect(try stranger.receive() == message)
+    }
+    stranger.expectEnd()
+    #expect(line.notices.wait(for: .displaced(connection: 1)))
+    let newcomer = try line.connect()
+    // The stranger's next message has not reached the device.
+    try hardware.answerEmptyFrame(with: [0x81, 0x02])
+    #expect(try newcomer.receive() == [0x81, 0x02])
+    #expect(line.stop())
+  }
+
+  @Test func `whoever came while a message was judged that is accepted does not get the place`() throws {
+    let line = try line()
+    let hardware = try line.hardware()
+    let prover = try line.connect(hardware, challenge: Self.challenge)
+    for message: [UInt8] in [[2], [4]] {
+      try prover.send(message)
+      #expect(try hardware.peer.receive() == message)
+      #expect(try line.connect().unsealedStatus() == .busy)
+      for answer in [[0x83, 0x03, 0x00, 0x41, 0x00], Self.challenge] {
+        try hardware.peer.send(answer)
+        #expect(try prover.receive() == answer)
+      }
+    }
+    #expect(line.stop())
+  }
+
   @Test func `a prover has its time, also after an unknown token`() throws {
     let line = try BridgedLine(timing: .patient { $0.provingMilliseconds = 600_000 })
     let hardware = try line.hardware()

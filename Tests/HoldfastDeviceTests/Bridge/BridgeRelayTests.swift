@@ -118,6 +118,68 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
+  @Test func `a hardware that answers two empty frames late gives the prover the last challenge only`() throws {
+    let line = try BridgedLine(
+      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (5000, 600_000) })
+    let hardware = try line.hardware()
+    let peer = try line.connect()
+    for _ in 0..<2 { hardware.expectEmptyFrame() }
+    for byte: UInt8 in 1...2 {
+      try hardware.sendEmptyFrame()
+      try hardware.peer.send([byte])
+    }
+    #expect(try peer.receive() == [2])
+    try peer.send([3])
+    #expect(try hardware.peer.receive() == [3])
+    #expect(line.stop())
+  }
+
+  @Test func `a hardware that has lost one of two empty frames gives the prover its challenge`() throws {
+    let line = try BridgedLine(
+      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (5000, 100) })
+    let hardware = try line.hardware()
+    let peer = try line.connect()
+    hardware.expectEmptyFrame()
+    try hardware.answerEmptyFrame(with: [1])
+    #expect(try peer.receive() == [1])
+    try peer.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    #expect(line.stop())
+  }
+
+  @Test func `a silent hardware is asked again, however soon each prover makes room for the next`() throws {
+    let line = try BridgedLine(timing: .patient { $0.freshMilliseconds = 1000 })
+    let hardware = try line.hardware()
+    let deadline = Deadline(afterMilliseconds: TestPeer.patienceMilliseconds)
+    var number: UInt64 = 0
+    for _ in 0..<2 {
+      while !hardware.hasArrived, !deadline.hasPassed {
+        number += 1
+        _ = try line.connect()
+        #expect(line.notices.wait(for: .disconnected(connection: number, messageCount: 0)))
+      }
+      hardware.expectEmptyFrame()
+    }
+    #expect(line.stop())
+  }
+
+  @Test func `a question that nobody waited for leaves the next prover its two`() throws {
+    let line = try BridgedLine(
+      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (3000, 100) })
+    let hardware = try line.hardware()
+    _ = try line.connect()
+    hardware.expectEmptyFrame()
+    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 0)))
+    // Its time is over.
+    _ = poll(nil, 0, 3000)
+    let peer = try line.connect()
+    for _ in 0..<2 { hardware.expectEmptyFrame() }
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([1])
+    #expect(try peer.receive() == [1])
+    #expect(line.stop())
+  }
+
   @Test func `repetitions of a challenge are dropped, before and after the prover has it`() throws {
     let line = try BridgedLine()
     let hardware = try line.hardware()

@@ -85,6 +85,11 @@ struct FakeHardware {
     #expect(throws: TransportError.emptyFrame, sourceLocation: sourceLocation) { try peer.receive() }
   }
 
+  /// Whether something from the bridge waits to be read.
+  var hasArrived: Bool {
+    (try? peer.connection.file.wait(for: POLLIN, until: Deadline(afterMilliseconds: 0), unless: nil)) == .ready
+  }
+
   func sendEmptyFrame() throws {
     try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: TestPeer.patienceMilliseconds))
   }
