@@ -58,7 +58,7 @@ MANUAL = .build/man
 SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service simulate libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages suite-packages constant-time model mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
+.PHONY: help openapi build service simulate libraries library install install-library install-service uninstall man service-man completions deb apt-repository test-packages suite-packages constant-time model mutants reader-mutants demo demo-bluetooth demo-firmware demo-online demo-couriers chaos-service bench-service firmware curve firmware-report docs api check test unit-tests bench soak soak-bluetooth fuzz fuzz-coverage vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -305,6 +305,9 @@ COUNT = 0
 mutants: packages database-packages ## Break lines one at a time, and list what no unit test notices; ONLY=, COUNT= and SEED= choose a sample.
 	@/usr/bin/python3 Tests/Mutants/run.py --only $(ONLY) --count $(COUNT) --seed $(SEED) $(if $(JSON),--json)
 
+reader-mutants: packages database-packages ## Break lines of readers, and list what the fuzzer's verdicts do not notice; TARGETS=, COUNT= and SEED= choose a sample.
+	@/usr/bin/python3 Tests/Mutants/readers.py --count $(COUNT) --seed $(SEED) $(TARGETS)
+
 vectors: build ## Replay the test vectors.
 	@.build/release/holdfast vectors replay vectors/*.json
 
@@ -339,4 +342,4 @@ database-packages: # Install what only HoldfastDatabase needs.
 	@Tests/install-packages $(DATABASE_PACKAGES)
 
 clean: ## Remove the build results.
-	@rm -rf .build .build-bench .build-constant-time .build-fuzz .build-fuzz-coverage .build-embedded .build-examples .build-mutants .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl
+	@rm -rf .build .build-bench .build-constant-time .build-fuzz .build-fuzz-coverage .build-embedded .build-examples .build-mutants .build-reader-mutants .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl

@@ -29,7 +29,7 @@ package enum MakerSignature {
   /// Reads the two numbers of a signature in DER, whose only encoding is the shortest one.
   ///
   /// Source: RFC 3279 §2.2.3, X.690 §8.3 and §10.1.
-  private static func numbers(inDER der: [UInt8]) -> FixedBytes<64>? {
+  package static func numbers(inDER der: [UInt8]) -> FixedBytes<64>? {
     guard der.count >= 2, der[0] == 0x30, Int(der[1]) == der.count - 2, der[1] < 0x80 else { return nil }
     var rest = der[2...]
     var raw: [UInt8] = []

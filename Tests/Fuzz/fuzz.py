@@ -16,6 +16,7 @@ Without TARGET, all targets of Tests/Fuzz/Targets. The inputs that reach new cod
 
 import argparse
 import concurrent.futures
+import hashlib
 import itertools
 import json
 import os
@@ -34,6 +35,9 @@ from fuzz_targets import BUILD, ROOT, SOURCES, build, targets
 COVERAGE = ROOT / ".build-fuzz-coverage"
 # By file, the declarations that read nothing from outside, each with a reason: they are not counted.
 NO_READERS = ROOT / "Tests/Fuzz/no-readers.json"
+
+# How many inputs of a corpus the reader should take, if there are as many among the seeds.
+TAKEN = 8
 
 # Fuzzing
 
@@ -172,12 +176,29 @@ def keep(arguments):
         ]
         with target.log.open("w") as log:
             subprocess.run(**target.command(program, *options), stdout=log, stderr=log, check=True)
+        for source in sorted((seeds / target.name).glob("limit-*")):
+            shutil.copy(source, kept / source.name.removeprefix("limit-"))
         shutil.rmtree(target.corpus, ignore_errors=True)
         shutil.copytree(kept, target.corpus)
+        keep_taken_seeds(program, target, seeds / target.name)
         verdicts_of_inputs.keep(program, target, renewing_limits=True)
         sizes = [file.stat().st_size for file in target.corpus.iterdir()]
         print(f"{target.name:20}{len(sizes):>6} inputs{sum(sizes):>9} bytes", flush=True)
     return 0
+
+
+def keep_taken_seeds(program, target, seeds):
+    """Adds seeds to a corpus of which the reader takes few inputs, because only these have variants at limits."""
+    corpus = verdicts_of_inputs.plain(program, target, target.corpus)
+    missing = TAKEN - sum(verdict.startswith("+") for verdict in corpus.values())
+    known = set(corpus.values())
+    found = verdicts_of_inputs.plain(program, target, seeds) if missing > 0 and seeds.is_dir() else {}
+    for name, verdict in sorted(found.items()):
+        if missing > 0 and verdict.startswith("+") and verdict not in known:
+            contents = (seeds / name).read_bytes()
+            (target.corpus / hashlib.sha1(contents).hexdigest()).write_bytes(contents)
+            known.add(verdict)
+            missing -= 1
 
 
 # Verdicts

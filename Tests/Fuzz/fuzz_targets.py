@@ -20,7 +20,8 @@ ENVIRONMENT = {
 }
 
 
-@dataclasses.dataclass
+# Each is one of its own, which can be a key.
+@dataclasses.dataclass(eq=False)
 class Target:
     name: str
     byte_limit: int

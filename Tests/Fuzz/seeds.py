@@ -17,6 +17,7 @@ from seed_writers import (
     bulletins,
     formats,
     host,
+    limits,
     literals,
     online,
     sessions,
@@ -50,6 +51,7 @@ WRITERS = (
     tpm.add_responses,
     host.add_policies,
     literals.add_literals,
+    limits.add_limits,
 )
 
 

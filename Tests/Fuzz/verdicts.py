@@ -29,8 +29,8 @@ class Kept:
         return sum(" +" in line for line in self.inputs.values())
 
 
-def judged(program, target, limits, taken=None):
-    """A line for each input in the corpus, by its file's name.
+def judged(program, target, limits, taken=None, seconds=SECONDS, **environment):
+    """A line for each input in the corpus, by its file's name. The environment is for the program.
 
     With few inputs that are taken, each has more variants. The number that was kept counts, so that one changed input does not change all.
     """
@@ -39,11 +39,12 @@ def judged(program, target, limits, taken=None):
         "HOLDFAST_FUZZ_CORPUS": str(target.corpus),
         "HOLDFAST_FUZZ_LIMITS": " ".join(map(str, limits)),
         "HOLDFAST_FUZZ_VERDICTS": "1",
+        **environment,
     }
     if taken is not None:
         command["env"]["HOLDFAST_FUZZ_TAKEN"] = str(taken)
     try:
-        done = subprocess.run(**command, capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(**command, capture_output=True, timeout=seconds, check=False)
         output, reason, is_whole = done.stdout, done.stderr, done.returncode == 0
     except subprocess.TimeoutExpired as expired:
         output, reason, is_whole = expired.stdout or b"", b"Fatal error: it does not end", False
@@ -54,6 +55,14 @@ def judged(program, target, limits, taken=None):
     rules = re.findall(r"Fatal error: .*", reason.decode(errors="replace")) or ["it traps"]
     place = (target.corpus / lines[-1].split()[0]).relative_to(ROOT) if lines else target.name
     raise Trap(f"{place} or a variant of it: {rules[0]}")
+
+
+def plain(program, target, folder):
+    """The verdicts on the files in a folder by themselves, by name."""
+    command = target.command(program)
+    command["env"] |= {"HOLDFAST_FUZZ_CORPUS": str(folder), "HOLDFAST_FUZZ_VERDICTS": "plain"}
+    done = subprocess.run(**command, capture_output=True, timeout=SECONDS, check=True)
+    return dict(line.split() for line in done.stdout.decode().splitlines())
 
 
 def changed(program, target):

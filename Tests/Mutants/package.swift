@@ -1,6 +1,6 @@
 // What follows is appended by `make mutants` to the copy of this file in .build-mutants.
 for target in package.targets {
-  target.plugins = nil
+  if !KEPT.contains("VersionPlugin") { target.plugins = nil }
   if MUTATED.contains(target.name) { target.dependencies.append("CMutant") }
 }
 package.targets.append(.target(name: "CMutant", path: "Tests/Mutants/CMutant"))

@@ -5,6 +5,7 @@ Sources are read as Latin-1, so that an offset is the number of bytes, as in the
 """
 
 import dataclasses
+import random
 import re
 
 TOKEN = re.compile(
@@ -398,3 +399,13 @@ def written(source, mutants):
             put(mutant.before.replace("\0", str(mutant.number)))
     put(source[at:])
     return "".join(parts), spans
+
+
+def sample(found, count, seed):
+    """These mutants, or `count` of them at random, numbered."""
+    if count and count < len(found):
+        picked = set(random.Random(seed).sample(range(len(found)), count))
+        found = [each for index, each in enumerate(found) if index in picked]
+    for number, mutant in enumerate(found):
+        mutant.number = number
+    return found

@@ -3,7 +3,10 @@
 import os
 
 import places
+import pytest
+import readers
 import suites
+from fuzz_targets import Target
 
 SOURCE = """func check(_ age: Int) -> Bool {
   guard age >= 0, age < limit - 1 else { return false }
@@ -113,3 +116,44 @@ def test_what_was_tried_before_an_interruption_is_kept(tmp_path):
 
     tested.explore, tested.try_mutant = lambda _: None, try_mutant
     assert tested.judge(mutants, 1) == {0: ("killed", "Some")}
+
+
+# Stands in for the fuzzer: one input, whose verdict a mutant changes, or at which it crashes. Only one target reaches the mutants.
+FUZZER = """#!/bin/sh
+[ -z "$HOLDFAST_MUTANT_LOG" ] || [ "$HOLDFAST_FUZZ_TARGET" = other ] || printf '0\\n1\\n2\\n' >"$HOLDFAST_MUTANT_LOG"
+[ "$HOLDFAST_MUTANT" != 2 ] || kill -SEGV $$
+[ "$HOLDFAST_MUTANT" = 0 ] && verdict=-2222 || verdict=+1111
+echo "input $verdict"
+echo "input $verdict 3333"
+"""
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    program = tmp_path / "Fuzzer"
+    program.write_text(FUZZER)
+    program.chmod(0o755)
+    chosen = [Target(name, 64, []) for name in ("reader", "other")]
+    found = readers.Corpora(program, chosen)
+    for target in chosen:
+        found.explore(target)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "outcome"),
+    [(0, ("noticed", "reader")), (1, ("not noticed", "")), (2, ("noticed", "reader")), (3, ("not reached", ""))],
+)
+def test_a_break_of_a_reader_is_noticed_by_another_verdict_or_a_crash(corpora, number, outcome):
+    mutant = numbered()[number]
+    assert corpora.judge(mutant) == outcome
+
+
+def test_what_reads_nothing_from_outside_is_not_broken():
+    source = readers.ROOT / "Sources/HoldfastAuthenticator/State/StateString.swift"
+    lines = source.read_text().splitlines()
+    (written, read) = (
+        next(n for n, line in enumerate(lines, 1) if f"static func {name}" in line) for name in ("seal<", "open(")
+    )
+    broken = {mutant.line for mutant in readers.breaks([Target("state-string", 64, [source])])}
+    assert not broken & set(range(written, written + 10)) and broken & set(range(read, read + 20))

@@ -34,7 +34,7 @@ public func initialize(
   return 0
 }
 
-/// Prints the verdict on each file, and then once more with that on its variants. `HOLDFAST_FUZZ_LIMITS` has numbers at which the readers
+/// Prints the verdict on each file, and then, unless only plain ones are asked for, once more with that on its variants. `HOLDFAST_FUZZ_LIMITS` has numbers at which the readers
 /// may have a limit, and `HOLDFAST_FUZZ_TAKEN` the number of files that were taken when the verdicts were kept. A rule that does not hold
 /// ends the program, as it does while it fuzzes.
 private func printVerdicts(of target: FuzzTarget, onFilesIn folder: String) {
@@ -51,6 +51,7 @@ private func printVerdicts(of target: FuzzTarget, onFilesIn folder: String) {
     }
   }
   judge { name, bytes throws(Violation) in verdicts[name] = try target.verdict(on: bytes) }
+  guard String(cString: getenv("HOLDFAST_FUZZ_VERDICTS")) != "plain" else { return }
   let kept = getenv("HOLDFAST_FUZZ_TAKEN").flatMap { Int(String(cString: $0)) }
   let takenCount = kept ?? verdicts.values.count { $0.hasPrefix("+") }
   judge { name, bytes throws(Violation) in

@@ -16,7 +16,8 @@ let authenticatorTargets = [
     guard bytes.starts(with: Array("hfstate1AQEB".utf8)) else { return }
     var cryptography = OpenSSLCryptography()
     let passphrase = try Passphrase(Array("correct horse".utf8).span)
-    _ = try StateString.open(bytes.span, under: passphrase, using: &cryptography)
+    let state = try StateString.open(bytes.span, under: passphrase, using: &cryptography)
+    note([UInt8](state.bytes))
   },
   FuzzTarget(
     "state-records",
@@ -29,6 +30,7 @@ let authenticatorTargets = [
     var reader = CBORReader(bytes.span)
     let record = try StoredRecord(&reader)
     try reader.finish()
+    note("\(record.record)")
     var written: [UInt8] = []
     record.encode(into: &written)
     try require(written == bytes, "a record that is read and written again differs")
@@ -42,7 +44,8 @@ let authenticatorTargets = [
       var cryptography = OpenSSLCryptography()
       var random = RepeatingRandom([0])
       let code = try UndoCode(random: &random)
-      _ = UndoCopy.open(undo, for: record.record, under: code, using: &cryptography)
+      let secret = UndoCopy.open(undo, for: record.record, under: code, using: &cryptography)
+      note("\(secret?.protection.encoded ?? [])")
     }
   },
   FuzzTarget(

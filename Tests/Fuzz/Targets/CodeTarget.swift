@@ -111,6 +111,7 @@ private final class CodedDevice {
     let verdict = try mustSucceed("an answer cannot be opened") {
       try prover.open(session.outgoing.array, after: answer)
     }
+    note("\(verdict) \(store.users.sorted { $0.value.id < $1.value.id })")
     try require(verdict.status == outcome.status, "M3 has another status than the round")
     let acted = machine.performed.count - count
     try require(acted == 0 || (acted == 1 && outcome.status == .accepted), "the machine acts without a verdict")

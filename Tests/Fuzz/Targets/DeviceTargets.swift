@@ -12,7 +12,9 @@ let deviceTargets = [
     let again = try mustSucceed("a policy that was written is refused") { try DevicePolicy(json: text) }
     try require(again == policy && again.json() == text, "a policy that is written and read again differs")
     note(text)
-    for (name, rule) in policy.commands { try checkConditions(of: name, rule, in: policy) }
+    for (name, rule) in policy.commands.sorted(by: { $0.key.description < $1.key.description }) {
+      try checkConditions(of: name, rule, in: policy)
+    }
     try checkSession(of: policy)
     guard let small = FirmwarePolicy(policy), let whole = DevicePolicy(small) else { return note("not for a board") }
     try require(whole.commands == policy.commands, "a small device gets other rules")
@@ -100,10 +102,12 @@ private func checkConditions(of name: BoundedText<32>, _ rule: CommandRule, in p
       for parameter in parameters { try request.append(parameter: parameter) }
       let needed = live.rule(for: request, of: token, realClock: time)?.factors
       try require(needed?.isSuperset(of: rule.factors) ?? true, "a condition takes a factor away")
-      _ = live.rule(for: seal, of: token, realClock: time)
+      let sealed = live.rule(for: seal, of: token, realClock: time)?.factors
+      note("\(String(describing: needed)) \(String(describing: sealed))")
       let same = policy.rule(for: request, of: token, realClock: time)?.factors
       try require(same == needed, "a policy has two rules for a request")
       let audited = try policy.auditedParameters(of: request)
+      note("\(audited.count)")
       try require(audited.count <= parameters.count, "more parameters are audited than there are")
     }
   }

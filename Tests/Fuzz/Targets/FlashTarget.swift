@@ -178,7 +178,7 @@ private final class UsedDevice {
 
   func start(isResealed: Bool) throws {
     var cryptography = OpenSSLCryptography()
-    let isProvisioned = (try? Provision(reading: flash.powered(), using: &cryptography)) != nil
+    let isProvisioned = attempt { try Provision(reading: flash.powered(), using: &cryptography) } != nil
     let isForged = isResealed || isOlderSlotInForce || isChecksumErased
     // Only behind a provision that was checked.
     if isProvisioned, !isForged, let store = try? FlashStore.open(flash.powered(), using: OpenSSLCryptography()) {
@@ -197,9 +197,11 @@ private final class UsedDevice {
       var device = try firmware.start(line, machine)
       device.run()
     } catch {
+      note("\(error)")
       if case .provision = error { try require(!isProvisioned, "a device denies for a provision that its owner reads") }
       try deny(line)
     }
+    note(life: line, machine, firmware)
     try require(machine.performed.isEmpty, "the device accepts what it must not")
   }
 

@@ -21,15 +21,21 @@ let formatTargets = [
     note("\(signed.terms)")
     try require(signed.key.point == Signer.point, "terms count under another key")
     try require(rules.count <= ComplianceRule.maximumCount, "terms have too many rules")
-    _ = signed.terms.offlineUntil
+    let end = signed.terms.offlineUntil
+    note("\(String(describing: end))")
     for rule in rules {
-      for version in rule.versions { _ = (rule.isMet(by: version), version == rule.versions[0]) }
+      for version in rule.versions + rules[0].versions {
+        let isMet = rule.isMet(by: version)
+        note("\(isMet) \(version == rule.versions[0])")
+      }
+      note(rule.text)
       try require(!rule.text.isEmpty, "a rule has no text")
     }
   },
   FuzzTarget("seal-request", ["HoldfastFormats/SealRequestText.swift"], maximumByteCount: 1024) { bytes in
     let request = try UncheckedSealRequest(bytes)
     let secret = usersSecret
+    note("\(request.contents)")
     let text = try mustSucceed("a request for a seal cannot be written") {
       try request.contents.text(under: secret.span)
     }
@@ -39,6 +45,7 @@ let formatTargets = [
   },
   FuzzTarget("audit-archive", ["HoldfastFormats/Audit/AuditArchive.swift"]) { bytes in
     let archive = try AuditArchive(bytes)
+    note("\(archive.entries.count)")
     let again = try mustSucceed("an archive that was written is refused") { try AuditArchive(archive.encoded()) }
     try require(again.entries == archive.entries && again.encoded() == archive.encoded(), "an archive differs")
   },

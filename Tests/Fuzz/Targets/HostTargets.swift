@@ -24,6 +24,7 @@ let hostTargets = [
     }
     let executable = Array("/usr/bin/app".utf8)
     let sorted = map.executableSegments.sorted { $0.precedes($1, executable: executable) }
+    for segment in sorted { note("\(segment.path) \(segment.fileOffset)") }
     for (first, second) in zip(sorted, sorted.dropFirst()) {
       try require(!second.precedes(first, executable: executable), "segments have no order")
     }
@@ -31,6 +32,8 @@ let hostTargets = [
     note("\(areKernels)")
     var input = FuzzInput(bytes)
     let entry = (0..<8).reduce(UInt64(0)) { word, _ in word << 8 | UInt64(input.byte()) }
+    let isFileBacked = PageMap.isFileBacked(entry: entry)
+    note("\(isFileBacked)")
     try require(!PageMap.isFileBacked(entry: entry | 1 << 62), "a page that is swapped out is a file's")
   },
   FuzzTarget("vault-record", ["HoldfastVault/Folder/VaultRecord.swift"], maximumByteCount: 400) { bytes in
@@ -44,7 +47,8 @@ let hostTargets = [
         try VaultMAC.compute(
           over: Array(record.dropLast(32)), id: VaultID(record.span.extracting(16..<32)) ?? VaultID(), host: host
         ).bytes))
-    guard let read = try VaultRecord(record, for: host) else { return }
+    guard let read = try VaultRecord(record, for: host) else { return note("no record") }
+    note("\(read)")
     try require(try read.encoded(for: host) == record, "the record of a vault that is read and written again differs")
   },
   FuzzTarget("vault-contents", ["HoldfastVault/Contents/ChunkCipher.swift"], maximumByteCount: 16, variantCount: 16) {

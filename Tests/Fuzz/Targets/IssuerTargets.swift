@@ -30,7 +30,8 @@ let issuerTargets = [
   FuzzTarget(
     "token-answer", ["HoldfastProver/MeasurementToken+Issuance.swift", "HoldfastFormats/IssuanceReport.swift"]
   ) { bytes in
-    _ = try MeasurementToken(answer: bytes)
+    let token = try MeasurementToken(answer: bytes)
+    note(token.bytes)
     guard let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), let claims = value["claims"],
       let report = IssuanceReport(claims)
     else { return }
@@ -61,20 +62,31 @@ let issuerTargets = [
     ], variantCount: 16
   ) { bytes in
     if let time = LatestTime(bytes) {
+      note("\(time)")
       try require(time.encoded() == bytes, "a time that is read and written again differs")
       let host = HostSource(unixSeconds: { testTime }, uptime: { time.uptime }, release: { nil })
-      try require(time.present(host) >= max(time.seconds, testTime), "the present is before a known time")
-      _ = time.floor(Uptime(bootID: time.uptime?.bootID ?? "", seconds: .max))
+      let present = time.present(host)
+      try require(present >= max(time.seconds, testTime), "the present is before a known time")
+      note("\(present)")
+      for seconds in [time.uptime?.seconds ?? 0, 1000, .max] as [UInt64] {
+        for bootID in [time.uptime?.bootID ?? "", "another"] {
+          let floor = time.floor(Uptime(bootID: bootID, seconds: seconds))
+          note("\(floor)")
+        }
+      }
     }
     if bytes.first == 0xff { return try loadEnrolment(Array(bytes.dropFirst())) }
     let waiting = WaitingRequest(bytes)
+    note(waiting.encoded)
     let again = WaitingRequest(waiting.encoded)
     try require(
       again.wishes == waiting.wishes && again.service == waiting.service && again.id == waiting.id,
       "a request that waits differs")
-    _ = OperatingSystem(release: bytes)
+    let system = OperatingSystem(release: bytes)
+    note("\(system)")
     let manifest = try EnrolmentManifest(bytes, at: "enrolment.json")
     let text = manifest.encoded()
+    note(text)
     let other = try mustSucceed("an enrolment that was written is refused") {
       try EnrolmentManifest(text, at: "enrolment.json")
     }

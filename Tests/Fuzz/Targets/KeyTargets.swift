@@ -21,8 +21,10 @@ let keyTargets = [
     }
     attempt { _ = try JWEKey(parsing: bytes.span) }
     let key = try JWK.parse(bytes.span)
-    attempt { _ = try key.p256Scalar() }
-    attempt { _ = try key.publicPoint() }
+    if let scalar = attempt({ () throws -> Secret<32> in try key.p256Scalar() }) {
+      scalar.withBytes { bytes in note(bytes.indices.map { bytes[$0] }) }
+    }
+    if let point = attempt({ try key.publicPoint() }) { note("\(point)") }
     attempt { _ = try key.ellipticPrivateKey() }
     if key.type == .rsa { _ = try key.rsaPrivateKey() } else { _ = try key.octets() }
   },
@@ -32,6 +34,7 @@ let keyTargets = [
   ) { bytes in
     if TPMKeyRecord.isOne(bytes.span) {
       let record = try TPMKeyRecord(bytes.span)
+      note("\(record.place)")
       let key = TPMKey(record.place, authorization: record.authorization.copy(), operations: credulousTPM)
       attempt { _ = try DeviceSecrets(key, Signer.point, check: record.check) }
       let secrets = try DeviceSecrets(key, Signer.point, check: nil)
@@ -46,6 +49,7 @@ let keyTargets = [
     try DeviceKeyFile.encode(key, into: &text)
     let again = try mustSucceed("a key file that was written is refused") { try DeviceKeyFile.decode(text.bytes) }
     let secrets = try DeviceSecrets(scalar: again)
+    note("\(secrets.publicPoint)")
     try require(secrets.publicPoint == key.publicPoint, "a key that is written and read again differs")
   },
   FuzzTarget(
@@ -57,9 +61,11 @@ let keyTargets = [
   ) { bytes in
     if let key = attempt({ try SubjectPublicKeyInfo.publicKey(bytes) }) ?? nil {
       let text = SubjectPublicKeyInfo.base64(of: key.point)
+      note(text)
       try require(SubjectPublicKeyInfo.point(base64: text) == key.point, "a public key in DER differs")
     }
     let device = try DeviceDescriptor(json: bytes)
+    note(device.encodedJSON)
     let signed = try SignedDescriptor(bytes, signature: try Signer.signature(over: bytes))
     try require(signed.isSignature(for: device, byOneOf: [Signer.point]), "a maker's signature does not count")
     try require(try DeviceDescriptor(json: device.encodedJSON) == device, "a descriptor differs")
@@ -69,7 +75,7 @@ let keyTargets = [
     maximumByteCount: 128
   ) { bytes in
     let signer = MakerSignature.signer(of: [], bytes, among: [Signer.point])
-    note("\(signer != nil)")
+    note("\(signer != nil) \(String(describing: MakerSignature.numbers(inDER: bytes)))")
     try require(signer == nil || bytes.count <= MakerSignature.maximumByteCount, "a signature is too long")
   },
   FuzzTarget(

@@ -174,7 +174,8 @@ private final class FuzzedLife {
   }
 
   func run() throws {
-    try? firmware.serve(line, machine, wordCount: wordCount)
+    attempt { try firmware.serve(line, machine, wordCount: wordCount) }
+    note(life: line, machine, firmware)
     try require(machine.performed.count <= allowed, "the machine is moved by what the device should refuse")
     let again = TestLine(clock: firmware.clock)
     again.then { [self] line in
@@ -182,7 +183,27 @@ private final class FuzzedLife {
     }
     let other = CountingMachine()
     try mustSucceed("the device does not start again") { try firmware.serve(again, other) }
+    note(life: again, other, firmware)
     // A device that may lose no entry goes on once its home has them.
     try require(other.performed.count == 1 || firmware.homeRefuses == true, "the device does not go on")
+  }
+}
+
+/// Notes what a small device has sent and told, what its machine did, and what is in its flash. Of a message, the first bytes and the
+/// length count: the rest depends on signatures, which are others each time.
+func note(life line: TestLine, _ machine: CountingMachine, _ firmware: TestFirmware) {
+  let begin = line.messages.first?.milliseconds ?? 0
+  for message in line.messages {
+    note("\(message.milliseconds - begin) \(message.bytes.count) \(message.bytes.prefix(3))")
+  }
+  note("\(line.notices) \(line.pauses) \(line.receptionCount) \(machine.performed.count)")
+  // Only behind a provision that was checked.
+  var cryptography = OpenSSLCryptography()
+  guard attempt({ try Provision(reading: firmware.flash.powered(), using: &cryptography) }) != nil,
+    var store = attempt({ try FlashStore.open(firmware.flash.powered(), using: OpenSSLCryptography()) })
+  else { return }
+  note("\(store.state) \(store.audit.count) \(store.auditByteCount) \(store.journal.room)")
+  attempt {
+    try store.forEachAuditEntry { entry, chain in note("\(entry?.sequence ?? 0) \(entry?.time ?? 0) \(chain.count)") }
   }
 }

@@ -52,7 +52,9 @@ let sessionTargets = [
       request: Request(command: "unlock"), token: [1, 2, 3].span, encoding: .cose, isRemembered: first & 1 == 0,
       cryptography: CredulousCryptography(), random: RepeatingRandom())
     while !input.isEmpty {
-      if case .done(let outcome) = try session.receive(input.message().span) {
+      let step = try session.receive(input.message().span)
+      note(session.outgoing.array)
+      if case .done(let outcome) = step {
         note("\(outcome.status) \(outcome.isAuthenticated)")
         try require(
           outcome.isAuthenticated || !outcome.status.needsAuthentication, "a status without a seal counts")
@@ -67,7 +69,10 @@ let sessionTargets = [
       code: try OneUseCode.random(using: &random), for: input.byte() & 1 == 0 ? .activation : .unlock,
       cryptography: CredulousCryptography(), random: random)
     while !input.isEmpty {
-      switch try session.receive(input.message().span) {
+      let step = try session.receive(input.message().span)
+      note("\(step)")
+      note(session.outgoing.array)
+      switch step {
       case .send: break
       case .store: try session.confirm()
       case .done: return

@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastLinux
 import HoldfastTransport
+import Synchronization
 import TestSupport
 
 /// The responses of a TPM: one by itself, and several from a socket, where the device sends commands about its counter and its key.
@@ -35,6 +36,7 @@ private func useTPM(_ input: FuzzInput) throws {
   var responses: [[UInt8]] = []
   while !input.isEmpty, responses.count < 16 { responses.append(input.message()) }
   let tpm = try ScriptedTPM(responses)
+  defer { for command in tpm.commands() { note(command) } }
   let counter = CounterPlace(tpm: tpm.path, deviceID: DeviceID())!
   let key = TPMKeyPlace(tpm: tpm.path, deviceID: DeviceID())!
   let (counters, keys) = (CounterOperations.tpm, TPMKeyOperations.tpm)
@@ -64,6 +66,14 @@ private final class ScriptedTPM {
   private let folder: TemporaryFolder
   private let stop: WakeUp
   private let thread: Thread
+  private let received = CommandLog()
+
+  /// Ends, and returns the commands that came.
+  func commands() -> [[UInt8]] {
+    stop.raise()
+    thread.join()
+    return received.commands.withLock { $0 }
+  }
 
   init(_ responses: [[UInt8]]) throws {
     folder = try TemporaryFolder()
@@ -73,12 +83,15 @@ private final class ScriptedTPM {
     try socket.listen(backlog: 16)
     let stop = try makeWakeUp()
     self.stop = stop
-    thread = try Thread {
+    thread = try Thread { [received] in
       var rest = responses[...]
       while (try? socket.wait(for: POLLIN, until: .never, unless: stop)) == .ready,
         let peer = try? socket.acceptPeer()
       {
-        while isAsked(by: peer, unless: stop), let response = rest.popFirst(), send(response, to: peer) {}
+        while let command = command(of: peer, unless: stop) {
+          received.commands.withLock { $0.append(command) }
+          guard let response = rest.popFirst(), send(response, to: peer) else { break }
+        }
       }
     }
   }
@@ -89,11 +102,16 @@ private final class ScriptedTPM {
   }
 }
 
-/// Waits for a command, and takes it. Returns false if the peer has closed the connection.
-private func isAsked(by peer: OpenFile, unless stop: WakeUp) -> Bool {
-  guard (try? peer.wait(for: POLLIN, until: .never, unless: stop)) == .ready else { return false }
+private final class CommandLog: Sendable {
+  let commands = Mutex<[[UInt8]]>([])
+}
+
+/// Waits for a command. Returns nil if the peer has closed the connection.
+private func command(of peer: OpenFile, unless stop: WakeUp) -> [UInt8]? {
+  guard (try? peer.wait(for: POLLIN, until: .never, unless: stop)) == .ready else { return nil }
   var command = [UInt8](repeating: 0, count: 256)
-  return recv(peer.descriptor, &command, command.count, CInt(MSG_DONTWAIT)) > 0
+  let count = recv(peer.descriptor, &command, command.count, CInt(MSG_DONTWAIT))
+  return count > 0 ? Array(command[..<count]) : nil
 }
 
 /// Sends a response. Returns whether it has the length that its head gives, so that the peer can send another command.

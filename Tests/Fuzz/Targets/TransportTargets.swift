@@ -25,13 +25,14 @@ let transportTargets = [
       "HoldfastTransport/Bluetooth/ServiceDiscovery/ServiceRecord.swift",
     ]
   ) { bytes in
-    _ = SearchResponse(bytes[...], transaction: 0)
+    let response = SearchResponse(bytes[...], transaction: 0)
+    note(String(describing: response))
     if bytes.first == 0xff {
       let peer = try Peer()
       var input = FuzzInput(Array(bytes.dropFirst()))
       for _ in 0..<16 where !input.isEmpty { peer.send(input.message()) }
-      _ = try ServiceDiscovery.exchange(over: peer.end(), by: Deadline(afterMilliseconds: 1000))
-      return
+      let ports = try ServiceDiscovery.exchange(over: peer.end(), by: Deadline(afterMilliseconds: 1000))
+      return note("\(ports)")
     }
     guard let ports = BluetoothPort.listed(in: bytes[...]) else { return }
     for port in ports {
@@ -48,6 +49,12 @@ let transportTargets = [
     var merged = data
     merged.merge(data)
     try require(merged == data, "data that is merged with itself differs")
+    for other in otherReports {
+      var (first, second) = (data, other)
+      first.merge(other)
+      second.merge(data)
+      note("\(first) \(second)")
+    }
     let response = AdvertisingData.scanResponse(psm: data.psm ?? 0x80, name: data.name ?? "")
     let again = AdvertisingData(response[...])
     try require(response.count <= 31 && again?.psm == data.psm ?? 0x80, "a scan response that was written is refused")
@@ -73,12 +80,24 @@ let transportTargets = [
     if isSplit { _ = input.byte() }
     for _ in 0..<8 where !input.isEmpty { peer.send(isSplit ? input.message() : input.bytes(bytes.count)) }
     let management = ManagementSocket(file: peer.end())
-    _ = try? management.execute(ManagementCommand(.readInformation, adapter: 0), timeoutMilliseconds: 1000)
-    _ = try? AdvertisingInstance(of: 0, management)
-    guard let (_, event) = ManagementEvent.read(bytes[...]) else { return }
+    let answer = attempt {
+      try management.execute(ManagementCommand(.readInformation, adapter: 0), timeoutMilliseconds: 1000) {
+        adapter, event in note("\(adapter) \(event)")
+      }
+    }
+    note(answer ?? [])
+    let instance = attempt { try AdvertisingInstance(of: 0, management) }
+    note(String(describing: instance?.number))
+    guard let (adapter, event) = ManagementEvent.read(bytes[...]) else { return note("no event") }
+    note("\(adapter) \(event)")
     if case .deviceFound(let report) = event { try checkReport(report) }
   },
 ]
+
+/// What two peers tell: one everything, with its whole name, and one only a part of its name.
+private let otherReports = [
+  AdvertisingData.scanResponse(psm: 0x80, name: "other"), [3, 0x08] + Array("ot".utf8),
+].compactMap { AdvertisingData($0[...]) }
 
 /// Lists adapters of which the kernel tells, and reads the blocks of their radios, with up to two bytes in each file.
 private func listAdapters(_ input: inout FuzzInput) throws {
@@ -98,7 +117,7 @@ private func listAdapters(_ input: inout FuzzInput) throws {
   let adapters = try Adapter.all(ManagementSocket(file: peer.end()), radios: folder.path)
   try require(zip(adapters, adapters.dropFirst()).allSatisfy { $0.number <= $1.number }, "adapters are not in order")
   // A search with an adapter that is powered would open a socket of the kernel.
-  note("\(adapters.map(\.number))")
+  note("\(adapters)")
   for adapter in adapters where !adapter.settings.contains(.powered) { _ = try? DeviceScan(adapter) }
 }
 
@@ -111,7 +130,8 @@ private func scan(_ input: inout FuzzInput) throws {
     number: 0, address: .any, name: "", supported: [], settings: [.powered, .classic, .lowEnergy], block: nil)
   var last = 0
   let search = try DeviceScan(adapter, management: ManagementSocket(file: peer.end()))
-  _ = try? search.run(milliseconds: 1000) { count in last = count == last + 1 ? count : .min }
+  let found = attempt { try search.run(milliseconds: 1000) { count in last = count == last + 1 ? count : .min } }
+  note("\(found ?? [])")
   try require(last >= 0, "the number of peers does not rise by one")
 }
 

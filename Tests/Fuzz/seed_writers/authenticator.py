@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 from holdfast_peer import cbor
 
-from .shared import ZEROS, url
+from .shared import ZEROS, field, url
 
 
 def add_authenticator(seeds):
@@ -23,18 +23,6 @@ def add_authenticator(seeds):
     )
     seeds.add("otpauth", "otpauth://hotp/ann%20b?secret=GEZDGNBVGY3TQOJQ&counter=5\notpauth://totp/x?secret=MZXW6YTB\n")
     seeds.add("otpauth", "otpauth://ocra/ann?secret=GEZDGNBVGY3TQOJQ&ocrasuite=OCRA-1:HOTP-SHA256-8:QH64-T1M")
-
-    def field(number, value):
-        if isinstance(value, int):
-            return bytes([number << 3]) + varint(value)
-        return bytes([number << 3 | 2]) + varint(len(value)) + value
-
-    def varint(value):
-        data = b""
-        while value > 127:
-            data += bytes([value & 127 | 128])
-            value >>= 7
-        return data + bytes([value])
 
     totp = field(1, bytes(20)) + field(2, b"ann") + field(3, b"Issuer") + field(4, 1) + field(5, 1) + field(6, 2)
     hotp = field(1, bytes(20)) + field(2, b"Issuer:bob") + field(4, 2) + field(5, 2) + field(6, 1) + field(7, 300)

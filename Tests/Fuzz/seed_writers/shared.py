@@ -1,6 +1,7 @@
 """What the writers of first inputs share."""
 
 import base64
+import hashlib
 import json
 import pathlib
 import struct
@@ -13,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 TEST_TIME = 1_750_000_000
 SIGNER = keys.PrivateKey((1).to_bytes(32, "big"))
 ZEROS = bytes(32)
+SERVICE_UUID = bytes.fromhex("afabfa4128614abba8a7b91b79a75ecf")
 RSA_KEY = rsa.generate_private_key(65537, 2048)
 
 
@@ -34,11 +36,14 @@ class Seeds:
     """The inputs by target, none twice."""
 
     def __init__(self):
-        self.inputs = {}
+        self.inputs, self.at_limits = {}, {}
 
     def add(self, target, *inputs):
-        kept = self.inputs.setdefault(target, set())
-        kept.update(item.encode() if isinstance(item, str) else bytes(item) for item in inputs)
+        self.inputs.setdefault(target, set()).update(map(data, inputs))
+
+    def add_at_limit(self, target, *inputs):
+        """Adds inputs that stay in the corpus, although they may reach no code that others do not reach."""
+        self.at_limits.setdefault(target, set()).update(map(data, inputs))
 
     def write(self, folder):
         for target, inputs in sorted(self.inputs.items()):
@@ -46,12 +51,38 @@ class Seeds:
             place.mkdir(parents=True, exist_ok=True)
             for number, item in enumerate(sorted(inputs)):
                 (place / f"seed-{number:04}").write_bytes(item[:16384])
+            for item in self.at_limits.get(target, ()):
+                (place / f"limit-{hashlib.sha1(item).hexdigest()}").write_bytes(item)
             print(f"{target}: {len(inputs)}")
+
+
+def data(item):
+    return item.encode() if isinstance(item, str) else bytes(item)
 
 
 def framed(*messages):
     """Messages as a session target reads them."""
     return b"".join(struct.pack(">H", len(message)) + message for message in messages)
+
+
+def sequence(*parts):
+    """A sequence of data elements of at most 255 bytes."""
+    return bytes([0x35, len(b"".join(parts))]) + b"".join(parts)
+
+
+def field(number, value):
+    """A field of Protocol Buffers."""
+    if isinstance(value, int):
+        return bytes([number << 3]) + varint(value)
+    return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+
+def varint(value):
+    data = b""
+    while value > 127:
+        data += bytes([value & 127 | 128])
+        value >>= 7
+    return data + bytes([value])
 
 
 def groups(name):

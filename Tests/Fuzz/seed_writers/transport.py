@@ -3,7 +3,7 @@
 import re
 import struct
 
-from .shared import ROOT, framed
+from .shared import ROOT, SERVICE_UUID, framed, sequence
 
 
 def add_transport(seeds):
@@ -12,15 +12,11 @@ def add_transport(seeds):
         "endpoint", "l2cap:00:11:22:33:44:55,psm=0x1001,hci=hci0,security=high", "rfcomm:00:11:22:33:44:55,channel=3"
     )
     seeds.add("endpoint", "le:00:11:22:33:44:55,psm=128,type=random,security=medium")
-    uuid = b"\x1c" + bytes(range(16))
-    sequence = lambda *parts: bytes([0x35, len(b"".join(parts))]) + b"".join(parts)
+    uuid = b"\x1c" + SERVICE_UUID
     for source in re.findall(
         r"0x[0-9a-f]{2}", (ROOT / "Sources/HoldfastTransport/Endpoint/BluetoothAddress.swift").read_text()
     ):
         seeds.add("sdp", bytes([int(source, 16)]))
-    holdfast = uuid_bytes()
-    if holdfast:
-        uuid = b"\x1c" + holdfast
     l2cap = sequence(b"\x19\x01\x00", b"\x09\x10\x01")
     rfcomm = sequence(b"\x19\x01\x00"), sequence(b"\x19\x00\x03", b"\x08\x05")
     for protocols in (sequence(l2cap), sequence(*rfcomm)):
@@ -36,7 +32,7 @@ def add_transport(seeds):
         seeds.add("sdp", b"\xff" + framed(*packets), b"\xff" + framed(*reversed(packets)), b"\xff" + framed(packets[0]))
         endless = [struct.pack(">BHH", 7, number, 5) + b"\x00\x01x\x01x" for number in range(16)]
         seeds.add("sdp", b"\xff" + framed(*endless), b"\xff" + framed(bytes(2000)))
-    service = holdfast[::-1] if holdfast else bytes(16)
+    service = SERVICE_UUID[::-1]
     structure = lambda kind, body: bytes([len(body) + 1, kind]) + body
     seeds.add(
         "advertising",
@@ -93,7 +89,7 @@ def add_adapters(seeds):
 
 def add_search(seeds):
     """Searches for peers, and what peers advertise."""
-    service = (uuid_bytes() or bytes(16))[::-1]
+    service = SERVICE_UUID[::-1]
     structure = lambda kind, body: bytes([len(body) + 1, kind]) + body
     datas = (
         b"", structure(7, service), structure(6, service) + structure(0x21, service + b"\x80"), structure(7, bytes(16)),
@@ -121,11 +117,3 @@ def add_search(seeds):
     ):
         features = struct.pack("<I", flags) + b"\x1f\x1f" + bytes([count, len(numbers)]) + numbers
         seeds.add("management", b"\xff" + framed(done(4, 0, bytes(280)), done(0x3D, 0, features)))
-
-
-def uuid_bytes():
-    sources = "".join(path.read_text() for path in (ROOT / "Sources/HoldfastTransport").rglob("*.swift"))
-    found = re.search(r"static let uuid: \[UInt8\] = \[([^\]]*)\]", sources)
-    return (
-        bytes(int(number, 0) for number in found[1].replace("\n", " ").split(",") if number.strip()) if found else None
-    )

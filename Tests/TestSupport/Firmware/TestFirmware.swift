@@ -2,7 +2,8 @@ import HoldfastCore
 import HoldfastFirmware
 import HoldfastOpenSSL
 
-/// A small device's identity and flash, as its owner provisioned them. It trusts some issuers.
+/// A small device's identity and flash, as its owner provisioned them. It trusts some issuers. All keys are the same each time, so that
+/// a flash is, too.
 package final class TestFirmware {
   package let flash = TestFlash()
   package let clock: TestClock
@@ -21,10 +22,10 @@ package final class TestFirmware {
     clock: TestClock = TestClock(), floor: UInt64 = testTime, groups: [BoundedText<32>] = [], homeRefuses: Bool? = nil
   ) throws {
     (self.groups, self.homeRefuses) = (groups, homeRefuses)
-    agreement = try P256PrivateKey()
+    agreement = try P256PrivateKey(scalar: secret([UInt8](repeating: 0x43, count: 32)))
     self.clock = clock
     self.policy = policy
-    issuers = try (0..<issuerCount).map { _ in try TestIssuer() }
+    issuers = try (0..<issuerCount).map { try TestIssuer(scalar: [UInt8](repeating: UInt8($0) + 1, count: 32)) }
     point = try P256PrivateKey(scalar: Self.scalar()).publicPoint
     var cryptography = OpenSSLCryptography()
     var powered = flash.powered()
