@@ -78,6 +78,27 @@ class Corpora:
         return ("not noticed" if reaching else "not reached"), ""
 
 
+def run(corpora, mutants, jobs):
+    """The results of the mutants; after Ctrl-C, of those that were tried."""
+    results, started = [], time.monotonic()
+    pool = concurrent.futures.ThreadPoolExecutor(jobs)
+    try:
+        list(pool.map(corpora.explore, corpora.kept))
+        say(f"all targets in {sum(corpora.seconds.values()):.0f} s of one processor; running {len(mutants)} mutants")
+        for mutant, (outcome, by) in zip(mutants, pool.map(corpora.judge, mutants)):
+            result = {"file": mutant.file, "line": mutant.line, "change": mutant.change, "outcome": outcome, "by": by}
+            results.append(result)
+            if outcome != "noticed":
+                print(f"{outcome}: {mutant.file}:{mutant.line}: {mutant.change}", flush=True)
+            if len(results) % 50 == 0:
+                say(f"{len(results)} of {len(mutants)}, {time.monotonic() - started:.0f} s")
+    except KeyboardInterrupt:
+        say(f"interrupted: {len(results)} of {len(mutants)} were tried")
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return results
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="the targets whose readers are broken (all)")
@@ -88,40 +109,17 @@ def main():
         "--folder", type=pathlib.Path, default=ROOT / ".build-reader-mutants", help="where everything is built"
     )
     options = parser.parse_args()
-    every = targets(build(BUILD), [])
-    mutants = places.sample(
-        breaks([each for each in every if each.name in options.targets or not options.targets]),
-        options.count,
-        options.seed,
-    )
+    program = build(BUILD)
+    mutants = places.sample(breaks(targets(program, options.targets)), options.count, options.seed)
     os.environ["HOLDFAST_FUZZ"] = "1"
     modules = sorted({mutant.file.split("/")[1] for mutant in mutants})
-    copy = Copy(
-        options.folder,
-        mutants,
-        modules,
-        ["Fuzzer", "VersionPlugin"],
-        "--sanitize=fuzzer",
-        "-Xswiftc",
-        "-sanitize=fuzzer",
-    )
+    needed = ["Fuzzer", "VersionPlugin"]
+    copy = Copy(options.folder, mutants, modules, needed, "--sanitize=fuzzer", "-Xswiftc", "-sanitize=fuzzer")
     say(f"{len(mutants)} mutants; building")
     copy.compile("--product", "Fuzzer")
     numbers = {number for spans in copy.spans.values() for number in spans}
-    tried = [mutant for mutant in mutants if mutant.number in numbers]
-    corpora = Corpora(copy.folder / "build/release/Fuzzer", every)
-    results, started = [], time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(corpora.explore, every))
-        say(f"all targets in {sum(corpora.seconds.values()):.0f} s of one processor; running {len(tried)} mutants")
-        for mutant, (outcome, by) in zip(tried, pool.map(corpora.judge, tried)):
-            results.append(
-                {"file": mutant.file, "line": mutant.line, "change": mutant.change, "outcome": outcome, "by": by}
-            )
-            if outcome != "noticed":
-                print(f"{outcome}: {mutant.file}:{mutant.line}: {mutant.change}", flush=True)
-            if len(results) % 50 == 0:
-                say(f"{len(results)} of {len(tried)}, {time.monotonic() - started:.0f} s")
+    corpora = Corpora(copy.folder / "build/release/Fuzzer", targets(program, []))
+    results = run(corpora, [mutant for mutant in mutants if mutant.number in numbers], options.jobs)
     (options.folder / "results.json").write_text(json.dumps(results, indent=1))
     counts = collections.Counter(each["outcome"] for each in results)
     print(f"{len(results)} mutants: " + ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()))
