@@ -120,7 +120,8 @@ def main():
     numbers = {number for spans in copy.spans.values() for number in spans}
     corpora = Corpora(copy.folder / "build/release/Fuzzer", targets(program, []))
     results = run(corpora, [mutant for mutant in mutants if mutant.number in numbers], options.jobs)
-    (options.folder / "results.json").write_text(json.dumps(results, indent=1))
+    if results:
+        (options.folder / "results.json").write_text(json.dumps(results, indent=1))
     counts = collections.Counter(each["outcome"] for each in results)
     print(f"{len(results)} mutants: " + ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common()))
 

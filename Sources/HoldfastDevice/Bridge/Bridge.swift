@@ -109,7 +109,9 @@ package final class Bridge: Sendable {
     switch place.take(prover) {
     case .admitted: return
     case .inPlaceOfUnserved: break
-    case .refused: Bridge.refuse(prover, .busy, milliseconds: 0)
+    case .refused:
+      guard prover.isAsking else { return }
+      Bridge.refuse(prover, .busy, milliseconds: 0)
     }
     notify(.busy)
   }

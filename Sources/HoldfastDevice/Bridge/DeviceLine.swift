@@ -12,6 +12,8 @@ struct DeviceLine {
   private(set) var answerDeadline = Deadline.never
   /// Whether the last empty frame repeated one that was not answered in time.
   private var isAskedAgain = false
+  /// The time by which the hardware answers the last message; it answers no empty frame before that.
+  private var busyDeadline = Deadline(afterMilliseconds: 0)
 
   /// The result of reading the line.
   enum Arrival {
@@ -54,25 +56,30 @@ struct DeviceLine {
       try link.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))
     } catch { throw .transport(error) }
     questionCount += 1
-    answerDeadline = Deadline(afterMilliseconds: timing.freshMilliseconds)
+    answerDeadline = max(Deadline(afterMilliseconds: timing.freshMilliseconds), busyDeadline)
   }
 
   mutating func send(_ message: [UInt8]) throws(HardwareFault) {
     do throws(TransportError) {
       try link.connection.send(message.span, timeoutMilliseconds: timing.sendMilliseconds)
     } catch { throw .transport(error) }
+    busyDeadline = Deadline(afterMilliseconds: timing.judgingMilliseconds)
   }
 
   /// Takes one message if it has begun to arrive.
   mutating func take() throws(HardwareFault) -> Arrival {
     do throws(TransportError) {
-      return .message(
-        try link.receive(by: Deadline(afterMilliseconds: 0), wholeWithin: timing.frameMilliseconds))
+      let message = try link.receive(by: Deadline(afterMilliseconds: 0), wholeWithin: timing.frameMilliseconds)
+      busyDeadline = Deadline(afterMilliseconds: 0)
+      return .message(message)
     } catch {
       switch error {
       case .timedOutWaiting: return .nothing
       case .emptyFrame:
         questionCount = max(questionCount - 1, 0)
+        // Whoever answers is not silent. Of other answers, each follows soon, or the question is lost.
+        isAskedAgain = false
+        answerDeadline = min(answerDeadline, Deadline(afterMilliseconds: timing.settlingMilliseconds))
         return .fresh
       default: throw .transport(error)
       }

@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
@@ -8,7 +9,8 @@ import Synchronization
 /// The rule is that of ``ConnectionTable``: a prover keeps the place while the device's last answer to it is an acceptance.
 /// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`. The first `tokenUnknown` starts
 /// that time again, because an honest prover then sends its whole token. Nor does it get the place while the device judges the
-/// prover's message; but if it came then, the prover's next message ends the prover's connection, unless that one was accepted.
+/// prover's message; but once one was refused only for that reason, the prover's next message ends the prover's connection, unless
+/// the one before was accepted. A terminal is no newcomer before something comes from it.
 final class ProverSlot: Sendable {
   /// A connection on which a byte arrives when a prover has taken the place. It ends when the place is closed.
   let bell: Connection
@@ -47,7 +49,7 @@ final class ProverSlot: Sendable {
       guard !state.isClosed else { return .refused }
       let wasWaiting = state.isWaiting
       if let prover = state.prover {
-        guard state.isLosable else { return .refused }
+        guard state.isLosable, newcomer.isAsking else { return .refused }
         guard !state.isJudged else {
           state.isWanted = true
           return .refused
@@ -83,6 +85,7 @@ final class ProverSlot: Sendable {
     state.withLock { state in
       guard state.prover === prover else { return false }
       if state.isWanted, state.isLosable {
+        prover.shutdown()
         state = State(isClosed: state.isClosed)
         return false
       }
@@ -142,6 +145,14 @@ enum Admission {
   /// The newcomer took the place of another prover that was not served yet. That prover appears in no other notice.
   case inPlaceOfUnserved
   case refused
+}
+
+extension Connection {
+  /// Whether somebody is there. A terminal is open whether or not anybody uses it.
+  var isAsking: Bool {
+    guard terminal != nil else { return true }
+    return (try? file.wait(for: POLLIN, until: Deadline(afterMilliseconds: 0), unless: nil)) == .ready
+  }
 }
 
 /// The outcome that a bridge can read from a device's answer. The answer comes over the line, so no prover can forge it.

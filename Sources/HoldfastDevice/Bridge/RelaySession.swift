@@ -74,7 +74,7 @@ struct RelaySession {
   /// Begins a round behind the answer to the last empty frame.
   private mutating func beginRound() -> Ending? {
     dueCount = 1
-    begin(.judging, milliseconds: timing.judgingMilliseconds)
+    begin(.judging, milliseconds: timing.freshMilliseconds)
     guard let challenge = heldChallenge else { return nil }
     heldChallenge = nil
     return passOn(challenge)
@@ -130,7 +130,7 @@ struct RelaySession {
     guard message != Bridge.refusal(.malformed) else { return .silent }
     // The challenge that follows a verdict answers no message. Until it is there, none of the prover's is passed on.
     if dueCount > 0, (try? VerdictMessage(message.span)) != nil {
-      begin(.judging, milliseconds: timing.judgingMilliseconds)
+      begin(.judging, milliseconds: timing.freshMilliseconds)
     } else {
       begin(.answering, milliseconds: timing.answerMilliseconds)
     }

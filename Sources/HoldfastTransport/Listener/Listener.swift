@@ -81,7 +81,7 @@ public final class Listener: Sendable {
   /// Waits for the next peer, without a time limit.
   ///
   /// Several threads may wait at once; each peer goes to one of them. A terminal has only one peer: it is available again when the
-  /// previous connection has been released.
+  /// previous connection has been released, but at most ten times a second.
   /// - Returns: the connection with that peer.
   /// - Throws: ``TransportError/cancelled`` after ``cancel()`` or ``close()``, ``TransportError/closed`` if the terminal has
   ///   been disconnected, ``TransportError/other(errno:)`` with `EMFILE` or `ENFILE` if no descriptors are free. In the last

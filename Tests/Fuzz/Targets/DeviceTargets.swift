@@ -12,7 +12,8 @@ let deviceTargets = [
     let again = try mustSucceed("a policy that was written is refused") { try DevicePolicy(json: text) }
     try require(again == policy && again.json() == text, "a policy that is written and read again differs")
     note(text)
-    for (name, rule) in policy.commands.sorted(by: { $0.key.description < $1.key.description }) {
+    let commands = policy.commands.sorted { [UInt8]($0.key.bytes).lexicographicallyPrecedes([UInt8]($1.key.bytes)) }
+    for (name, rule) in commands {
       try checkConditions(of: name, rule, in: policy)
     }
     try checkSession(of: policy)
@@ -58,7 +59,8 @@ let deviceTargets = [
     for message in messages {
       note(message)
       for commands in [attempt { try ActuatorCBOR.commands(message) }, attempt { try ActuatorJSON.commands(message) }] {
-        note("\((commands ?? []).map { $0.description }.sorted())")
+        let names = (commands ?? []).map { [UInt8]($0.bytes) }
+        for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) { note(name) }
       }
       for answer in [attempt { try ActuatorCBOR.answer(message) }, attempt { try ActuatorJSON.answer(message) }] {
         guard case .done(let result)? = answer?.outcome else { continue }

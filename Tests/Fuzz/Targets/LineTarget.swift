@@ -192,6 +192,7 @@ private final class FuzzedLife {
 /// Notes what a small device has sent and told, what its machine did, and what is in its flash. Of a message, the first bytes and the
 /// length count: the rest depends on signatures, which are others each time.
 func note(life line: TestLine, _ machine: CountingMachine, _ firmware: TestFirmware) {
+  guard Notes.current != nil else { return }
   let begin = line.messages.first?.milliseconds ?? 0
   for message in line.messages {
     note("\(message.milliseconds - begin) \(message.bytes.count) \(message.bytes.prefix(3))")

@@ -48,6 +48,9 @@ let onlineTargets = [
   FuzzTarget("carrier-task", ["HoldfastCarrier/Contract.swift", "HoldfastOnline/CarrierTask.swift"]) { bytes in
     guard let task = CarrierTask(bytes) else { return note("no task") }
     note("\(task)")
+    if case .enrolment(let enrolment) = task.work, let request = enrolment.request {
+      note("\(request.id) \(request.service.description)")
+    }
     try require((1...ServiceAddress.countLimit).contains(task.services.count), "a task has no services")
   },
   FuzzTarget("service-answer", ["HoldfastCarrier/ServiceAnswers.swift"]) { bytes in

@@ -31,7 +31,7 @@ let transportTargets = [
       let peer = try Peer()
       var input = FuzzInput(Array(bytes.dropFirst()))
       for _ in 0..<16 where !input.isEmpty { peer.send(input.message()) }
-      let ports = try ServiceDiscovery.exchange(over: peer.end(), by: Deadline(afterMilliseconds: 1000))
+      let ports = try ServiceDiscovery.exchange(over: peer.end(), by: Deadline(afterMilliseconds: 60_000))
       return note("\(ports)")
     }
     guard let ports = BluetoothPort.listed(in: bytes[...]) else { return }
@@ -81,13 +81,13 @@ let transportTargets = [
     for _ in 0..<8 where !input.isEmpty { peer.send(isSplit ? input.message() : input.bytes(bytes.count)) }
     let management = ManagementSocket(file: peer.end())
     let answer = attempt {
-      try management.execute(ManagementCommand(.readInformation, adapter: 0), timeoutMilliseconds: 1000) {
+      try management.execute(ManagementCommand(.readInformation, adapter: 0), timeoutMilliseconds: 60_000) {
         adapter, event in note("\(adapter) \(event)")
       }
     }
     note(answer ?? [])
-    let instance = attempt { try AdvertisingInstance(of: 0, management) }
-    note(String(describing: instance?.number))
+    // Which instance is free depends on the other programs of the host.
+    _ = try? AdvertisingInstance(of: 0, management)
     guard let (adapter, event) = ManagementEvent.read(bytes[...]) else { return note("no event") }
     note("\(adapter) \(event)")
     if case .deviceFound(let report) = event { try checkReport(report) }

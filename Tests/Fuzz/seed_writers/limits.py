@@ -81,6 +81,7 @@ def add_configurations(seeds):
         seeds.add_at_limit("app-configuration", text({**configuration, "domains": {name: rule}, "pins": {name: [pin]}}))
     for count in (0, 1, 16, 17):
         seeds.add_at_limit("app-configuration", text({**configuration, "pins": {"*": [pin] * count}}))
+    for count in (0, 1, 8, 9):
         addresses = [f"https://{number}.example" for number in range(count)]
         seeds.add_at_limit("app-configuration", text({**configuration, "services": addresses}))
     for feature in configuration["features"]:

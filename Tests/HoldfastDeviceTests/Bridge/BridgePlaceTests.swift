@@ -1,4 +1,6 @@
+import Glibc
 import HoldfastCore
+import HoldfastTransport
 import TestSupport
 import Testing
 
@@ -132,6 +134,24 @@ import HoldfastDevice
     // The stranger's next message has not reached the device.
     try hardware.answerEmptyFrame(with: [0x81, 0x02])
     #expect(try newcomer.receive() == [0x81, 0x02])
+    #expect(line.stop())
+  }
+
+  @Test func `a terminal for provers takes nobody's place before something comes from it`() throws {
+    let terminal = try SerialLine()
+    let listener = try Listener(try Endpoint(parsing: "tty:\(terminal.path)"))
+    let line = try BridgedLine(timing: .patient { $0.provingMilliseconds = 0 }, listeners: [listener])
+    let hardware = try line.hardware()
+    // Nobody has the place yet, so the terminal gets it.
+    try hardware.answerEmptyFrame(with: [1])
+    let prover = try line.connect(hardware, challenge: Self.challenge)
+    #expect(line.notices.wait(for: .displaced(connection: 1)))
+    // Meanwhile, the terminal is handed out several times.
+    _ = poll(nil, 0, 500)
+    try prover.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    try hardware.peer.send(Self.tokenUnknown)
+    #expect(try prover.receive() == Self.tokenUnknown)
     #expect(line.stop())
   }
 

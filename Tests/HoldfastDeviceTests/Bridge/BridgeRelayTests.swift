@@ -180,6 +180,43 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
+  @Test func `an answer that came while no prover was there shows that the hardware is not silent`() throws {
+    let line = try BridgedLine(
+      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (3000, 100) })
+    let hardware = try line.hardware()
+    var first: TestPeer? = try line.connect()
+    for _ in 0..<2 { hardware.expectEmptyFrame() }
+    first = nil
+    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 0)))
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([1])
+    let second = try line.connect()
+    try hardware.answerEmptyFrame(with: [2])
+    #expect(try second.receive() == [2])
+    _ = first
+    #expect(line.stop())
+  }
+
+  @Test func `a hardware that still answers a prover who has left is not silent`() throws {
+    let line = try BridgedLine(timing: .patient { $0.freshMilliseconds = 200 })
+    let hardware = try line.hardware()
+    do {
+      let first = try line.connect(hardware, challenge: [1])
+      try first.send([2])
+      #expect(try hardware.peer.receive() == [2])
+    }
+    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 1)))
+    let second = try line.connect()
+    hardware.expectEmptyFrame()
+    _ = poll(nil, 0, 1000)
+    #expect(!hardware.hasArrived)
+    for message: [UInt8] in [[3], [4]] { try hardware.peer.send(message) }
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([5])
+    #expect(try second.receive() == [5])
+    #expect(line.stop())
+  }
+
   @Test func `repetitions of a challenge are dropped, before and after the prover has it`() throws {
     let line = try BridgedLine()
     let hardware = try line.hardware()
