@@ -20,7 +20,7 @@ ENVIRONMENT = {
 }
 
 
-# Each is one of its own, which can be a key.
+# Compared by identity, so that a target can be the key of a dictionary.
 @dataclasses.dataclass(eq=False)
 class Target:
     name: str

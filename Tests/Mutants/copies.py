@@ -123,8 +123,9 @@ class Copy:
                 # A value or a return is missing at the end of a function: the reason is above.
                 inside = [number for number, (_, stop) in spans.items() if stop <= at]
                 inside = [max(inside, key=lambda number: spans[number])] if inside else []
-                # Or the cases of a switch are no longer all there: the reason is below.
-                below = [number for number, (start, _) in spans.items() if start > at] if whole_line else []
+                # Or the cases of a switch, or the new value of what was consumed, are no longer all there: the reason is below.
+                is_below = whole_line or not inside
+                below = [number for number, (start, _) in spans.items() if start > at] if is_below else []
                 inside += [min(below, key=lambda number: spans[number])] if below else []
             self.refused |= {numbers[number].key for number in inside}
         self.known.write_text(json.dumps(sorted(self.refused)))

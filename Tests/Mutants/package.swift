@@ -1,4 +1,4 @@
-// What follows is appended by `make mutants` to the copy of this file in .build-mutants.
+// What follows is appended to a copy of this file by `make mutants` and `make reader-mutants`.
 for target in package.targets {
   if !KEPT.contains("VersionPlugin") { target.plugins = nil }
   if MUTATED.contains(target.name) { target.dependencies.append("CMutant") }

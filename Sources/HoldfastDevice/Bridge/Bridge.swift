@@ -107,11 +107,9 @@ package final class Bridge: Sendable {
   /// Gives a prover the place, or refuses it. The refusal is dropped if the prover's socket does not take it at once.
   private func admit(_ prover: Connection) {
     switch place.take(prover) {
-    case .admitted: return
+    case .admitted, .ignored: return
     case .inPlaceOfUnserved: break
-    case .refused:
-      guard prover.isAsking else { return }
-      Bridge.refuse(prover, .busy, milliseconds: 0)
+    case .refused: Bridge.refuse(prover, .busy, milliseconds: 0)
     }
     notify(.busy)
   }
@@ -148,7 +146,7 @@ package struct BridgeTiming: Sendable {
   package var freshMilliseconds: Int
   /// The timeout for further answers of a hardware that was asked more than once.
   package var settlingMilliseconds: Int
-  /// The timeout for the hardware's answer to a message. A command may wait ten seconds for its turn, and then take eight.
+  /// The timeout for the hardware's answer to a message: a command may wait for its turn at an actuator, and then for the actuator.
   package var judgingMilliseconds: Int
   /// The timeout from the first byte of a hardware message to its last.
   package var frameMilliseconds: Int
@@ -169,7 +167,7 @@ package struct BridgeTiming: Sendable {
   package init(
     answerMilliseconds: Int = Limit.answer.linux, messageMilliseconds: Int = Limit.wholeMessage.linux,
     freshMilliseconds: Int = DeviceLink.answerMilliseconds, settlingMilliseconds: Int = DeviceLink.lateMilliseconds,
-    judgingMilliseconds: Int = 20_000,
+    judgingMilliseconds: Int = ExternalActuator.turnMilliseconds + ExternalActuator.timeoutRange.upperBound + 2000,
     frameMilliseconds: Int = 2000, silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds,
     sendMilliseconds: Int = 10_000, openMilliseconds: Int = 1000, retryMilliseconds: Int = 1000,
     farewellMilliseconds: Int = 1000, provingMilliseconds: Int = 2000

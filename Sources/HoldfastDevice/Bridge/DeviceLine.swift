@@ -1,8 +1,9 @@
 import HoldfastLinux
 import HoldfastTransport
 
-/// The bridge's end of the line, between two losses of it. It counts its empty frames and their answers, because a prover can
-/// leave between the two.
+/// The bridge's end of the line, between two losses of it.
+///
+/// It counts its empty frames and their answers, because a prover can leave between the two.
 struct DeviceLine {
   private var link: DeviceLink
   private let timing: BridgeTiming
@@ -70,14 +71,18 @@ struct DeviceLine {
   mutating func take() throws(HardwareFault) -> Arrival {
     do throws(TransportError) {
       let message = try link.receive(by: Deadline(afterMilliseconds: 0), wholeWithin: timing.frameMilliseconds)
-      busyDeadline = Deadline(afterMilliseconds: 0)
+      if !busyDeadline.hasPassed {
+        // The hardware has answered, and comes to the empty frames.
+        busyDeadline = Deadline(afterMilliseconds: 0)
+        answerDeadline = min(answerDeadline, Deadline(afterMilliseconds: timing.freshMilliseconds))
+      }
       return .message(message)
     } catch {
       switch error {
       case .timedOutWaiting: return .nothing
       case .emptyFrame:
         questionCount = max(questionCount - 1, 0)
-        // Whoever answers is not silent. Of other answers, each follows soon, or the question is lost.
+        // An answer shows that the hardware is not silent. Any further answers follow soon; otherwise their questions were lost.
         isAskedAgain = false
         answerDeadline = min(answerDeadline, Deadline(afterMilliseconds: timing.settlingMilliseconds))
         return .fresh

@@ -1,4 +1,3 @@
-import Glibc
 import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
@@ -8,9 +7,9 @@ import Synchronization
 ///
 /// The rule is that of ``ConnectionTable``: a prover keeps the place while the device's last answer to it is an acceptance.
 /// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`. The first `tokenUnknown` starts
-/// that time again, because an honest prover then sends its whole token. Nor does it get the place while the device judges the
-/// prover's message; but once one was refused only for that reason, the prover's next message ends the prover's connection, unless
-/// the one before was accepted. A terminal is no newcomer before something comes from it.
+/// that time again, because an honest prover then sends its whole token. No newcomer gets the place while the device judges the
+/// prover's message. Once a newcomer was refused only for that reason, the prover's next message ends the prover's connection,
+/// unless the message before was accepted. A terminal takes another prover's place only once something has come from it.
 final class ProverSlot: Sendable {
   /// A connection on which a byte arrives when a prover has taken the place. It ends when the place is closed.
   let bell: Connection
@@ -49,7 +48,8 @@ final class ProverSlot: Sendable {
       guard !state.isClosed else { return .refused }
       let wasWaiting = state.isWaiting
       if let prover = state.prover {
-        guard state.isLosable, newcomer.isAsking else { return .refused }
+        guard newcomer.terminal == nil || newcomer.hasArrived else { return .ignored }
+        guard state.isLosable else { return .refused }
         guard !state.isJudged else {
           state.isWanted = true
           return .refused
@@ -60,7 +60,7 @@ final class ProverSlot: Sendable {
       state = State(prover: newcomer, isWaiting: true, deadline: Deadline(afterMilliseconds: provingMilliseconds))
       return wasWaiting ? .inPlaceOfUnserved : .admitted
     }
-    if admission != .refused {
+    if admission == .admitted || admission == .inPlaceOfUnserved {
       let ring: [UInt8] = [1]
       try? knocker.send(ring.span, timeoutMilliseconds: 0)
     }
@@ -145,14 +145,8 @@ enum Admission {
   /// The newcomer took the place of another prover that was not served yet. That prover appears in no other notice.
   case inPlaceOfUnserved
   case refused
-}
-
-extension Connection {
-  /// Whether somebody is there. A terminal is open whether or not anybody uses it.
-  var isAsking: Bool {
-    guard terminal != nil else { return true }
-    return (try? file.wait(for: POLLIN, until: Deadline(afterMilliseconds: 0), unless: nil)) == .ready
-  }
+  /// The newcomer is a terminal from which nothing has come: it is open whether or not anybody uses it.
+  case ignored
 }
 
 /// The outcome that a bridge can read from a device's answer. The answer comes over the line, so no prover can forge it.

@@ -74,7 +74,7 @@ struct RelaySession {
   /// Begins a round behind the answer to the last empty frame.
   private mutating func beginRound() -> Ending? {
     dueCount = 1
-    begin(.judging, milliseconds: timing.freshMilliseconds)
+    begin(.judging, milliseconds: timing.judgingMilliseconds)
     guard let challenge = heldChallenge else { return nil }
     heldChallenge = nil
     return passOn(challenge)
@@ -103,7 +103,7 @@ struct RelaySession {
     case .fresh: return refresh(from: line)
     case .message(let message):
       guard turn == .asking || turn == .settling else { return passOn(message) }
-      if turn == .settling { heldChallenge = message }
+      if turn == .settling { heldChallenge = message } else { deadline = line.answerDeadline }
       return deadline.hasPassed ? try endTurn(line: &line) : nil
     }
   }
@@ -130,7 +130,7 @@ struct RelaySession {
     guard message != Bridge.refusal(.malformed) else { return .silent }
     // The challenge that follows a verdict answers no message. Until it is there, none of the prover's is passed on.
     if dueCount > 0, (try? VerdictMessage(message.span)) != nil {
-      begin(.judging, milliseconds: timing.freshMilliseconds)
+      begin(.judging, milliseconds: timing.judgingMilliseconds)
     } else {
       begin(.answering, milliseconds: timing.answerMilliseconds)
     }

@@ -65,6 +65,11 @@ public final class Connection: Sendable {
     if outcome == .timedOut { throw timeout }
   }
 
+  /// Whether bytes wait to be read, or the peer has ended the connection.
+  package var hasArrived: Bool {
+    (try? file.wait(for: POLLIN, until: Deadline(afterMilliseconds: 0), unless: nil)) == .ready
+  }
+
   /// Returns whether the connection ends within `milliseconds`, by ``shutdown()`` or because the peer ends it.
   ///
   /// It returns at once when the connection ends, otherwise after `milliseconds`; a time of zero or less is no wait.

@@ -19,8 +19,8 @@ public final class Listener: Sendable {
     case terminal(OpenFile, turn: WakeUp, silenceMilliseconds: Int)
   }
 
-  /// The earliest time at which a terminal is handed out again. Whoever cannot serve it releases it at once, and must not keep a
-  /// processor busy with that.
+  /// The earliest time at which a terminal is handed out again. A caller that cannot serve it releases it at once, and must not keep
+  /// a processor busy with that.
   private let nextTurn = Mutex(Deadline(afterMilliseconds: 0))
   private static let turnMilliseconds = 100
 

@@ -57,7 +57,7 @@ def add_exports(seeds):
 
 def add_host_files(seeds):
     """Words of the shell in os-release, and code of one file at several offsets and addresses."""
-    for name in (r"a\b", r'"a\"b"', r"'a\b'", r'a"b c"\ d', "'a'b", '"a', r"a\ ".strip(), "a" * 64, "a" * 65):
+    for name in (r"a\b", r'"a\"b"', r"'a\b'", r'a"b c"\ d', "'a'b", '"a', "a\\", "a" * 64, "a" * 65):
         seeds.add_at_limit("prover-state", f"NAME=x\nID={name}\nVERSION_ID=12\n", f"ID=debian\nVERSION_ID={name}\n")
     line = "{:x}-{:x} r-xp {:08x} fd:01 {} {}\n"
     segments = ((0x1000, 0x3000, 0x2000, 7, "/usr/bin/app"), (0x4000, 0x5000, 0x1000, 7, "/usr/bin/app"),

@@ -8,13 +8,13 @@ import struct
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa, utils
-from holdfast_peer import keys
+from holdfast_peer import keys, service_records
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TEST_TIME = 1_750_000_000
 SIGNER = keys.PrivateKey((1).to_bytes(32, "big"))
 ZEROS = bytes(32)
-SERVICE_UUID = bytes.fromhex("afabfa4128614abba8a7b91b79a75ecf")
+SERVICE_UUID = service_records.UUID
 RSA_KEY = rsa.generate_private_key(65537, 2048)
 
 

@@ -116,7 +116,7 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
-  @Test func `a stranger that sends the next message at once makes room for whoever came before it`() throws {
+  @Test func `a stranger that sends the next message at once makes room for a newcomer refused before`() throws {
     let line = try line()
     let hardware = try line.hardware()
     let stranger = try line.connect(hardware, challenge: Self.challenge)
@@ -155,15 +155,19 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
-  @Test func `whoever came while a message was judged that is accepted does not get the place`() throws {
+  @Test func `a newcomer refused during a message that is then accepted does not get the place`() throws {
     let line = try line()
     let hardware = try line.hardware()
     let prover = try line.connect(hardware, challenge: Self.challenge)
-    for message: [UInt8] in [[2], [4]] {
+    let accepted: [UInt8] = [0x83, 0x03, 0x00, 0x41, 0x00]
+    let rounds: [([UInt8], [UInt8], Bool)] = [
+      ([2], accepted, true), ([4], Self.tokenUnknown, false), ([6], accepted, false),
+    ]
+    for (message, verdict, isWatched) in rounds {
       try prover.send(message)
       #expect(try hardware.peer.receive() == message)
-      #expect(try line.connect().unsealedStatus() == .busy)
-      for answer in [[0x83, 0x03, 0x00, 0x41, 0x00], Self.challenge] {
+      if isWatched { #expect(try line.connect().unsealedStatus() == .busy) }
+      for answer in [verdict, Self.challenge] {
         try hardware.peer.send(answer)
         #expect(try prover.receive() == answer)
       }

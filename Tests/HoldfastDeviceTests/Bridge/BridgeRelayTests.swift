@@ -118,9 +118,21 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
-  @Test func `a hardware that answers two empty frames late gives the prover the last challenge only`() throws {
-    let line = try BridgedLine(
-      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (5000, 600_000) })
+  @Test func `a hardware that is asked twice gives the next prover its last challenge, and no other`() throws {
+    let crowd = try Crowd()
+    // All at once, because each waits for the time after which the second empty frame comes.
+    for script in [Self.answerLate, Self.loseOne, Self.forgetOne, Self.answerNobody] { crowd.start { try script() } }
+    crowd.wait()
+  }
+
+  /// A line where the second empty frame comes after ten seconds, which a busy machine needs for what follows.
+  private static func lineThatAsksTwice(settlingMilliseconds: Int = 100) throws -> BridgedLine {
+    try BridgedLine(
+      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (10_000, settlingMilliseconds) })
+  }
+
+  @Sendable private static func answerLate() throws {
+    let line = try lineThatAsksTwice(settlingMilliseconds: 600_000)
     let hardware = try line.hardware()
     let peer = try line.connect()
     for _ in 0..<2 { hardware.expectEmptyFrame() }
@@ -134,9 +146,8 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
-  @Test func `a hardware that has lost one of two empty frames gives the prover its challenge`() throws {
-    let line = try BridgedLine(
-      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (5000, 100) })
+  @Sendable private static func loseOne() throws {
+    let line = try lineThatAsksTwice()
     let hardware = try line.hardware()
     let peer = try line.connect()
     hardware.expectEmptyFrame()
@@ -147,8 +158,43 @@ import HoldfastDevice
     #expect(line.stop())
   }
 
+  /// A question that nobody waited for does not count against the next prover.
+  @Sendable private static func forgetOne() throws {
+    let line = try lineThatAsksTwice()
+    let hardware = try line.hardware()
+    _ = try line.connect()
+    hardware.expectEmptyFrame()
+    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 0)))
+    // Its time is over.
+    _ = poll(nil, 0, 10_000)
+    let peer = try line.connect()
+    for _ in 0..<2 { hardware.expectEmptyFrame() }
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([1])
+    #expect(try peer.receive() == [1])
+    #expect(line.stop())
+  }
+
+  /// An answer that came while no prover was there shows that the hardware is not silent.
+  @Sendable private static func answerNobody() throws {
+    let line = try lineThatAsksTwice()
+    let hardware = try line.hardware()
+    do {
+      let first = try line.connect()
+      for _ in 0..<2 { hardware.expectEmptyFrame() }
+      first.connection.shutdown()
+    }
+    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 0)))
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([1])
+    let second = try line.connect()
+    try hardware.answerEmptyFrame(with: [2])
+    #expect(try second.receive() == [2])
+    #expect(line.stop())
+  }
+
   @Test func `a silent hardware is asked again, however soon each prover makes room for the next`() throws {
-    let line = try BridgedLine(timing: .patient { $0.freshMilliseconds = 1000 })
+    let line = try BridgedLine(timing: .patient { $0.freshMilliseconds = 3000 })
     let hardware = try line.hardware()
     let deadline = Deadline(afterMilliseconds: TestPeer.patienceMilliseconds)
     var number: UInt64 = 0
@@ -160,40 +206,6 @@ import HoldfastDevice
       }
       hardware.expectEmptyFrame()
     }
-    #expect(line.stop())
-  }
-
-  @Test func `a question that nobody waited for leaves the next prover its two`() throws {
-    let line = try BridgedLine(
-      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (3000, 100) })
-    let hardware = try line.hardware()
-    _ = try line.connect()
-    hardware.expectEmptyFrame()
-    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 0)))
-    // Its time is over.
-    _ = poll(nil, 0, 3000)
-    let peer = try line.connect()
-    for _ in 0..<2 { hardware.expectEmptyFrame() }
-    try hardware.sendEmptyFrame()
-    try hardware.peer.send([1])
-    #expect(try peer.receive() == [1])
-    #expect(line.stop())
-  }
-
-  @Test func `an answer that came while no prover was there shows that the hardware is not silent`() throws {
-    let line = try BridgedLine(
-      timing: .patient { ($0.freshMilliseconds, $0.settlingMilliseconds) = (3000, 100) })
-    let hardware = try line.hardware()
-    var first: TestPeer? = try line.connect()
-    for _ in 0..<2 { hardware.expectEmptyFrame() }
-    first = nil
-    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 0)))
-    try hardware.sendEmptyFrame()
-    try hardware.peer.send([1])
-    let second = try line.connect()
-    try hardware.answerEmptyFrame(with: [2])
-    #expect(try second.receive() == [2])
-    _ = first
     #expect(line.stop())
   }
 

@@ -86,9 +86,7 @@ struct FakeHardware {
   }
 
   /// Whether something from the bridge waits to be read.
-  var hasArrived: Bool {
-    (try? peer.connection.file.wait(for: POLLIN, until: Deadline(afterMilliseconds: 0), unless: nil)) == .ready
-  }
+  var hasArrived: Bool { peer.connection.hasArrived }
 
   func sendEmptyFrame() throws {
     try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: TestPeer.patienceMilliseconds))
