@@ -36,6 +36,10 @@ package enum ServiceManager {
     let byteCount = socklen_t(MemoryLayout<sockaddr_un>.size - capacity + name.count)
     guard let socket = try? Descriptor(taking: socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0))
     else { return }
+    // A manager that reads nothing must not keep this process waiting.
+    var limit = timeval(tv_sec: 1, tv_usec: 0)
+    _ = unsafe setsockopt(
+      socket.number, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let text = [UInt8](state.rawValue.utf8)
     unsafe withUnsafePointer(to: &address) { address in
       unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in

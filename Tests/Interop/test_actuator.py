@@ -560,6 +560,7 @@ def test_a_policy_with_a_command_that_nobody_carries_out_is_refused_at_the_start
     for _ in range(3):
         assert device.ask("self-destruct") == ("commandRefused", b"unknownToActuator")
     assert device.journal() == [], "what reached the actuator"
+    wait_for(lambda: device.lines("does not know that command"), "no line about it")
     assert len(device.lines("does not know that command")) == 1, "lines about it"
     assert device.ask("unlock")[0] == "accepted", "others go on"
 

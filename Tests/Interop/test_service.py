@@ -284,6 +284,21 @@ def hear_states(manager, wanted):
     pytest.fail(f"the manager was not told {wanted}")
 
 
+def test_a_service_manager_that_reads_nothing_keeps_no_service_waiting(service, tmp_path):
+    """Ten notices, which is all that its socket holds, come within some milliseconds."""
+    certificate, key = (str(service.folder / name) for name in ("certificate.pem", "key.pem"))
+    settings = {"listen": "127.0.0.1:0", "certificate": certificate, "key": key, "database": service.database}
+    configuration = tmp_path / "config.json"
+    configuration.write_text(json.dumps(settings))
+    command = [service.program, "serve", "--dir", service.folder / "service", "--config", configuration]
+    with contextlib.closing(Manager(tmp_path)) as manager:
+        process = manager.start(command, WATCHDOG_USEC="2000")
+        line = process.stdout.readline().decode()
+        assert line.startswith("serving https://"), (line, process.stderr.read()[-500:])
+        time.sleep(0.5)
+        assert stop(process, 60) == 0
+
+
 def test_a_service_manager_passes_the_keys_and_is_told_the_states(service, tmp_path):
     """All keys are credentials, as systemd makes them: readable through a group's permissions. The service's own key is not used."""
     credentials = tmp_path / "credentials"
@@ -308,8 +323,9 @@ def test_a_service_manager_passes_the_keys_and_is_told_the_states(service, tmp_p
             line = process.stdout.readline().decode()
             assert line.startswith("serving https://"), (line, process.stderr.read()[-500:])
             hear_states(manager, "READY=1")
-            assert stop(process) == 0
+            process.terminate()
             hear_states(manager, "STOPPING=1")
+            assert process.wait(60) == 0
             (credentials / "service.key").unlink()
             process = manager.start(command, **variables)
             assert process.wait(30) == 2, "the service started without its key"
