@@ -28,6 +28,7 @@ package enum MakerSignature {
 
   /// Reads the two numbers of a signature in DER, whose only encoding is the shortest one.
   ///
+  /// - Returns: r and s, 32 bytes each, big-endian; nil for anything else.
   /// Source: RFC 3279 §2.2.3, X.690 §8.3 and §10.1.
   package static func numbers(inDER der: [UInt8]) -> FixedBytes<64>? {
     guard der.count >= 2, der[0] == 0x30, Int(der[1]) == der.count - 2, der[1] < 0x80 else { return nil }

@@ -16,8 +16,8 @@ package enum ServiceManager {
     case alive = "WATCHDOG=1"
   }
 
-  /// Tells the manager a state, as one datagram to the socket in `NOTIFY_SOCKET`. A manager that does not take it acts as if the
-  /// state had not been reached.
+  /// Tells the manager a state, as one datagram to the socket in `NOTIFY_SOCKET`. A manager that does not take it within a second
+  /// acts as if the state had not been reached.
   ///
   /// Source: sd_notify(3): a path, or `@` and the rest of an abstract name.
   package static func tell(_ state: State) {

@@ -12,7 +12,7 @@ package struct DeviceLink {
   private static let waitingCount = 100
   /// The time that a device has to answer an empty frame before it gets another one, in milliseconds.
   ///
-  /// It is longer than a device takes to appraise any message.
+  /// It is longer than a device takes to appraise a message, apart from what an actuator takes for a command.
   package static let answerMilliseconds = 3000
   /// The time that a device which was asked more than once has for its further answers, in milliseconds.
   package static let lateMilliseconds = 1000

@@ -94,7 +94,7 @@ let transportTargets = [
   },
 ]
 
-/// What two peers tell: one everything, with its whole name, and one only a part of its name.
+/// The data of two other peers. The first peer tells its whole name, and the second one a part of its name.
 private let otherReports = [
   AdvertisingData.scanResponse(psm: 0x80, name: "other"), [3, 0x08] + Array("ot".utf8),
 ].compactMap { AdvertisingData($0[...]) }
