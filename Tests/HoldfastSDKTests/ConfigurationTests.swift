@@ -198,6 +198,47 @@ import Testing
     #expect(client.fetchToken(for: "api.example.com").isForceApplyPins)
   }
 
+  @Test func `a result says why the newest configuration and its pins could not be fetched`() throws {
+    account.fail(.noConnection)
+    let client = try account.client(place)
+    func status() -> FetchStatus? {
+      account.pass(seconds: 300)
+      return client.fetchToken(for: "api.example.com").configurationStatus
+    }
+    #expect(status() == .noService)
+    account[\.failure] = nil
+    account[\.configurationFailure] = .timedOut
+    let result = client.fetchToken(for: "api.example.com")
+    #expect((result.status, result.configurationStatus) == (.success, .poorNetwork))
+    // A token that is kept says the same.
+    #expect(client.fetchToken(for: "api.example.com").configurationStatus == .poorNetwork)
+    account[\.configurationFailure] = nil
+    #expect(status() == .success)
+    let old = account.configuration()
+    account[\.revision] = 2
+    for text in ["x", old] {
+      account[\.configurationText] = text
+      #expect(status() == .noService)
+    }
+    #expect(client.pins().count == 2)
+    account[\.configurationText] = nil
+    #expect(status() == .success)
+  }
+
+  @Test func `a client that has a configuration knows nothing newer before it asks`() throws {
+    _ = try account.client(place)
+    account[\.failure] = .carrier(.notStarted(2))
+    let client = try account.client(place)
+    let result = client.fetchToken(for: "api.example.com")
+    #expect((result.status, result.configurationStatus) == (.missingLibraryDependency, nil))
+    _ = client.fetchConfig()
+    #expect(client.fetchToken(for: "api.example.com").configurationStatus == .missingLibraryDependency)
+    // The same revision is announced: there is nothing to fetch.
+    account[\.failure] = nil
+    #expect(client.fetchToken(for: "api.example.com").configurationStatus == .success)
+    #expect(account.bodies(.configuration).count == 2)
+  }
+
   @Test func `the id of this host is that of the last answer, also in the next run`() throws {
     let client = try account.client(place)
     #expect(client.deviceID == nil)

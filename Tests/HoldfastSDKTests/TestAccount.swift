@@ -31,6 +31,8 @@ final class TestAccount: ServiceCaller, AppMeasurer {
     var lifetime: UInt64 = 300
     var isJWE = false
     var configurationText: String?
+    /// The reason why each request for the configuration fails; nil if they succeed.
+    var configurationFailure: CarrierFailure.Kind?
     var checks: UInt8 = 1
     var measurement: UInt8 = 1
     var cannotMeasure = false
@@ -91,8 +93,11 @@ final class TestAccount: ServiceCaller, AppMeasurer {
   }
 
   /// Makes each call fail in this way.
-  func fail(_ kind: CarrierFailure.Kind, status: UInt64? = nil, reasons: [String] = [], code: String? = nil) {
-    let failure = CallFailure.service(CarrierFailure(kind, status: status, reasons: reasons, responseCode: code))
+  func fail(
+    _ kind: CarrierFailure.Kind, status: UInt64? = nil, reasons: [String] = [], code: String? = nil, help: String? = nil
+  ) {
+    let failure = CallFailure.service(
+      CarrierFailure(kind, status: status, reasons: reasons, responseCode: code, help: help))
     world.withLock { $0.failure = failure }
   }
 
@@ -101,7 +106,8 @@ final class TestAccount: ServiceCaller, AppMeasurer {
   ) throws(CallFailure) -> ServiceAnswer {
     let (failure, during) = world.withLock { world in
       world.calls.append((call.operation, call.body, services, timeoutSeconds))
-      return (world.failure, world.during)
+      let own = call.operation == .configuration ? world.configurationFailure : nil
+      return (own.map { CallFailure.service(CarrierFailure($0)) } ?? world.failure, world.during)
     }
     during?(call.operation)
     if let failure { throw failure }

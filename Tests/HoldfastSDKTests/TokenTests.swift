@@ -164,6 +164,16 @@ import Testing
     #expect(result.rejectionReasons == (expected == .rejected ? [reason] : []))
   }
 
+  @Test func `a refusal tells people whom to ask, if the service says so`() {
+    account.fail(.refused, status: 403, reasons: ["unknownImage"], help: "Ask the front desk, ext. 12")
+    let results = [client.fetchToken(for: domain), client.fetchCustomJWT(payload: "{}")]
+    #expect(results.allSatisfy { $0.status == .rejected && $0.help == "Ask the front desk, ext. 12" })
+    account.fail(.refused, status: 403, reasons: ["unknownImage"])
+    #expect(client.fetchToken(for: domain).help == nil)
+    account[\.failure] = nil
+    #expect(client.fetchToken(for: domain).help == nil)
+  }
+
   @Test func `that a domain has no token counts for a minute`() {
     account.fail(.refused, status: 404, reasons: ["unknownDomain"])
     for _ in 0..<2 { #expect(client.fetchToken(for: domain).status == .unknownURL) }

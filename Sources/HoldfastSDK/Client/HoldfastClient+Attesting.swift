@@ -111,7 +111,7 @@ extension HoldfastClient {
     } catch {
       var result = FetchResult(FetchStatus(error, hasNetwork: environment.hasNetwork))
       if case .service(let failure) = error {
-        result.arc = failure.responseCode ?? ""
+        (result.arc, result.help) = (failure.responseCode ?? "", failure.help)
         if result.status == .rejected { result.rejectionReasons = failure.reasons }
       }
       if result.status == .rejected, operation == .fetch { takeAway() }
@@ -134,10 +134,12 @@ extension HoldfastClient {
         state.messageKey = answer.messageKey
         if state.generation == generation { keep(&state, attested) }
       }
-      return (hasNewID, state.configuration.map { $0.revision < answer.revision } ?? true)
+      let isOutdated = state.configuration.map { $0.revision < answer.revision } ?? true
+      if !isOutdated { state.configurationStatus = .success }
+      return (hasNewID, isOutdated)
     }
     if hasNewID { try? folder.keep(deviceID: answer.deviceID) }
-    if isOutdated { updateConfiguration(announcing: true) }
+    if isOutdated { updateConfiguration(announcing: true, of: answer.revision) }
   }
 
   /// Forgets what only an app has that was attested. Its signatures over messages are wrong from now on, but look like others.
@@ -159,21 +161,33 @@ extension HoldfastClient {
     return addresses.prefix(ServiceAddress.countLimit).map { PinnedService($0, pins: account.pins) }
   }
 
-  /// Fetches the newest configuration from a service, for at most two seconds. One that the account's key did not sign, or of a
-  /// lower revision, changes nothing.
+  /// Fetches the newest configuration from a service, for at most two seconds, and notes the outcome for results. One
+  /// that the account's key did not sign, or of a lower revision, changes nothing.
   ///
-  /// - Parameter announcing: whether results of fetches say that there is a new configuration.
-  func updateConfiguration(announcing: Bool) {
+  /// - Parameters:
+  ///   - announcing: whether results of fetches say that there is a new configuration.
+  ///   - revision: the revision that a service has announced.
+  func updateConfiguration(announcing: Bool, of revision: UInt64 = 0) {
     guard let call = ServiceCall(.configuration, attemptCount: Self.attemptCount) else { return }
-    let text: String?
+    let status: FetchStatus
     do throws(CallFailure) {
-      text = try environment.caller.make(call, at: services, timeoutSeconds: Self.startSeconds).value.text
+      let text = try environment.caller.make(call, at: services, timeoutSeconds: Self.startSeconds).value.text
+      status = takeConfiguration(text, announcing: announcing)
     } catch {
-      let status = FetchStatus(error, hasNetwork: environment.hasNetwork)
-      return options.log("holdfast: configuration: \(status.rawValue)")
+      status = FetchStatus(error, hasNetwork: environment.hasNetwork)
+      options.log("holdfast: configuration: \(status.rawValue)")
     }
+    state.withLock { state in
+      let isNewest = state.configuration.map { $0.revision >= revision } ?? false
+      state.configurationStatus = status == .success && !isNewest ? .noService : status
+    }
+  }
+
+  /// Stores a configuration that a service gave, if it is newer than the present one.
+  private func takeConfiguration(_ text: String?, announcing: Bool) -> FetchStatus {
     guard let received = text.flatMap({ AccountConfiguration($0, of: account) }) else {
-      return options.log("holdfast: configuration: it is not one that the account's key signed")
+      options.log("holdfast: configuration: it is not one that the account's key signed")
+      return .noService
     }
     func isNewer(_ configuration: AccountConfiguration, than state: ClientState) -> Bool {
       state.configuration.map { $0.revision < configuration.revision } ?? true
@@ -182,7 +196,7 @@ extension HoldfastClient {
       state.hasAnswer = true
       return isNewer(received, than: state)
     }
-    guard isNewest else { return }
+    guard isNewest else { return .success }
     // Without a disk, it counts at least for this process.
     let newest = (try? folder.keep(received, of: account)) ?? received
     state.withLock { state in
@@ -191,6 +205,7 @@ extension HoldfastClient {
       state.configuration = newest
       if announcing { state.isConfigurationChanged = true }
     }
+    return .success
   }
 
   /// Completes a result with what the account demands, and logs a failure.
@@ -198,6 +213,7 @@ extension HoldfastClient {
     var result = result
     state.withLock {
       (result.isConfigChanged, result.isForceApplyPins) = ($0.isConfigurationChanged, $0.hasForcedPins)
+      result.configurationStatus = $0.configurationStatus
     }
     guard result.status != .success else { return result }
     let reasons = result.rejectionReasons.isEmpty ? "" : " (\(result.rejectionReasons.joined(separator: ", ")))"

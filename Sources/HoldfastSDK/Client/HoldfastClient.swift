@@ -128,6 +128,8 @@ struct ClientState: Sendable {
   var configuration: AccountConfiguration?
   /// Whether ``configuration`` is newer than what the app has read.
   var isConfigurationChanged = false
+  /// Whether ``configuration`` is the newest one, as services have said; nil if none was asked.
+  var configurationStatus: FetchStatus?
   /// Whether a service has answered this client.
   var hasAnswer = false
   /// The revision from which pins have to be applied, as the service said last.

@@ -15,10 +15,20 @@ public struct FetchResult: Sendable {
   public internal(set) var arc = ""
   /// The identifiers of the reasons of a refusal, which never change; none otherwise. The document has them in one text.
   public internal(set) var rejectionReasons: [String] = []
+  /// The text in which the service tells people whom to ask for help, from a refusal, at most 256 bytes; nil if there
+  /// is none. Operators write it; show it as plain text only.
+  public internal(set) var help: String?
   /// Whether there is a new configuration that ``HoldfastClient/fetchConfig()`` has not returned yet.
   public internal(set) var isConfigChanged = false
   /// Whether the pins that the app read last are older than the account demands; reading them again clears it.
   public internal(set) var isForceApplyPins = false
+  /// Whether the client has the account's newest configuration, with its pins: ``FetchStatus/success``, or the reason
+  /// why it could not be fetched; nil if no service was asked since the client was made.
+  ///
+  /// ``FetchStatus/noService`` stands also for a configuration that the account's key did not sign, or that is older
+  /// than announced. Without success, the client goes on with the configuration and the pins that it has, and the next
+  /// fetch that asks a service tries again.
+  public internal(set) var configurationStatus: FetchStatus?
   /// The measurement configuration, if the fetch measured; nil otherwise. It also waits in the prover's state folder.
   public internal(set) var measurementConfig: [UInt8]?
 
