@@ -25,7 +25,7 @@ extension CallFailure {
     case .refused: self.init(HF_ERROR_NOT_ENROLLED)
     case .noThread: self.init(HF_ERROR_SYSTEM)
     case .channelInUse: self.init(HF_ERROR_BUSY)
-    case .malformedMail: self.init(HF_ERROR_ARGUMENT)
+    case .malformedMail, .malformedAnswer: self.init(HF_ERROR_ARGUMENT)
     case .reservedNonce: self.init(HF_ERROR_ARGUMENT)
     case .posture: self.init(HF_ERROR_MEASUREMENT)
     case .cancelled: self.init(HF_ERROR_CANCELLED)
@@ -43,7 +43,7 @@ extension CallFailure {
     case .alreadyEnrolled, .baselineWaits: self.init(HF_ERROR_ENROLLED)
     case .noBaseline, .usedBaseline: self.init(HF_ERROR_NO_BASELINE)
     case .notAToken, .severalEnrolled: self.init(HF_ERROR_ARGUMENT)
-    case .busy: self.init(HF_ERROR_BUSY)
+    case .busy, .replaced: self.init(HF_ERROR_BUSY)
     case .noExchange: self.init(HF_ERROR_SYSTEM)
     case .cryptography: self.init(HF_ERROR_CRYPTOGRAPHY)
     }

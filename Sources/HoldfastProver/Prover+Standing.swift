@@ -2,25 +2,181 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastMeasurement
 
-/// The enrolment of a device as its service is asked about it.
-extension Prover {
-  /// Returns SHA-256 of the token of a device, by which the service finds it: no prover knows the id of a token.
-  ///
-  /// - Throws: ``ProverError/state(_:)`` if the device is not enrolled, or its enrolment is damaged.
-  package func tokenDigest(for device: DeviceID) throws(ProverError) -> Digest {
-    let token = try enrolments(of: device)[0].token
-    do throws(CryptographyFailure) { return try Terms.digest(of: token) } catch { throw .state(.cryptography) }
+/// A prover's question about one of its tokens, or its notice that it leaves, for the service that issued the token.
+public struct EnrolmentQuestion: Sendable {
+  /// The device that the token is for.
+  public let device: DeviceID
+  /// SHA-256 of the token, 32 bytes, by which the service finds it: no prover knows the id of a token.
+  public let tokenDigest: Digest
+  /// Fresh evidence of the app and its host, at most 65,536 bytes, in the form of the device's enrolment.
+  public let evidence: [UInt8]
+
+  /// The body of `POST /v1/enrolment` or `POST /v1/leave` at an online service: a JSON object with the members
+  /// `evidence` (padded base64), `device` (32 hexadecimal digits) and `token` (the 64 digits of ``tokenDigest``).
+  public var body: [UInt8] { json.compact() }
+
+  package var json: JSONValue {
+    .object([
+      ("evidence", .string(paddedBase64(evidence))), ("device", .string(hexadecimal(device))),
+      ("token", .string(hexadecimal(tokenDigest))),
+    ])
+  }
+}
+
+/// The state of a device's token, as the service that issued it knows it.
+public struct EnrolmentStanding: Sendable, Equatable {
+  /// The states of a token. Only ``valid`` is good.
+  public enum Status: Sendable, Equatable {
+    /// The service would give the token out again.
+    case valid
+    /// The token has expired.
+    case expired
+    /// An operator revoked it.
+    case revoked
+    /// The prover has left.
+    case left
+    /// A newer generation of the device, or the end of the issuer's key there, has replaced it.
+    case superseded
+    /// The device is blocked: it gets no more tokens.
+    case blocked
+    /// A state that this version does not know, with the name that the service has for it.
+    case other(BoundedText<32>)
+
+    private static let known: [(name: String, status: Status)] = [
+      ("valid", .valid), ("expired", .expired), ("revoked", .revoked), ("left", .left), ("superseded", .superseded),
+      ("blocked", .blocked),
+    ]
+
+    /// Reads the name of a state, 1 to 32 bytes; nil for another length.
+    init?(_ name: String) {
+      if let known = Self.known.first(where: { $0.name == name }) {
+        self = known.status
+        return
+      }
+      guard !name.isEmpty, let text = BoundedText<32>(name) else { return nil }
+      self = .other(text)
+    }
+
+    /// The name that the service has for the state, 1 to 32 bytes.
+    public var name: String {
+      if case .other(let name) = self { return name.description }
+      return Self.known.first { $0.status == self }?.name ?? ""
+    }
   }
 
-  /// Replaces the terms of a device's enrolment by newer ones of the same issuer. The time for which the issuer allows to be offline
-  /// begins anew.
+  /// The state.
+  public let status: Status
+  /// The end of the token's validity, in Unix seconds.
+  public let expires: UInt64
+  /// Whether the answer brought other settings for the app; see ``EnrolmentState/settings``.
+  public fileprivate(set) var changesSettings = false
+}
+
+/// The enrolment of a device as its service is asked about it.
+extension Prover {
+  /// Asks the service that issued a device's token whether the token is still good, and takes over the terms that it
+  /// answers with: the app's settings change, and the time for which the issuer allows to be offline begins anew.
+  ///
+  /// Terms come only for a valid token, and only if the app that asks has the name and the version for which the token
+  /// was issued. Rules about the posture are not asked, because this gives access to nothing.
+  ///
+  /// - Parameters:
+  ///   - device: the device, which is enrolled.
+  ///   - exchange: carries the question's ``EnrolmentQuestion/body`` to the service, by `POST /v1/enrolment`, and
+  ///     returns the body of the answer with status 200, at most 65,536 bytes. Anyone who reads the evidence knows the
+  ///     measurements: carry it only over a confidential connection, and do not store it.
+  /// - Returns: the state of the token. A token that is not valid any more is no error, and its enrolment stays.
+  /// - Throws: the error of `exchange`; ``ProverError/state(_:)`` if the device is not enrolled, its enrolment is
+  ///   damaged or the disk refuses, and with ``StateFolderFault/badTerms`` for terms of another issuer or token, or
+  ///   older than the present ones; ``ProverError/measurement(_:)``; ``ProverError/malformedAnswer``;
+  ///   ``ProverError/refused(_:)`` if the terms do not permit the version of the app or its host, also if they have the
+  ///   enrolment removed for that (``ProofRefusal/wiped(_:_:)``).
+  public func refresh(
+    _ device: DeviceID, exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
+  ) throws -> EnrolmentStanding {
+    var (standing, terms) = try ask(about: device, exchange)
+    if standing.status == .valid, let terms { standing.changesSettings = try renewTerms(terms, for: device) }
+    return standing
+  }
+
+  /// Tells the service that issued a device's token that the app leaves, so that it revokes the token, and removes the
+  /// enrolment as ``unenroll(_:)`` does.
+  ///
+  /// The enrolment is removed also if the service cannot be told. A copy of its token then counts until it expires, or
+  /// until an operator revokes it. A device without a network learns of neither at once.
+  ///
+  /// - Parameters:
+  ///   - device: the device, which is enrolled. Its enrolment may be damaged; then nothing is told.
+  ///   - exchange: as for ``refresh(_:exchange:)``, by `POST /v1/leave`.
+  /// - Returns: the state of the token as the service answers, usually ``EnrolmentStanding/Status/left``; or the reason
+  ///   why it could not be told: the error of `exchange`, or a ``ProverError`` as for ``refresh(_:exchange:)``.
+  /// - Throws: the errors of ``unenroll(_:)``, and ``StateFolderFault/replaced(_:)`` in ``ProverError/state(_:)`` if
+  ///   another process has enrolled for the device meanwhile: the newer enrolment stays.
+  public func leave(
+    _ device: DeviceID, exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
+  ) throws(ProverError) -> Result<EnrolmentStanding, any Error> {
+    let entry: ProverFolder.Entry
+    do throws(StateFolderFault) { entry = try folder.requiredEntry(of: device) } catch { throw .state(error) }
+    return try leave(device, holding: (try? entry.load())?.token, exchange)
+  }
+
+  /// The same for an enrolment that was read before.
+  ///
+  /// - Parameter token: the token of the enrolment; nil for one that is damaged.
+  package func leave(
+    _ device: DeviceID, holding token: [UInt8]?, _ exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
+  ) throws(ProverError) -> Result<EnrolmentStanding, any Error> {
+    // The service must not revoke a token that stays.
+    if let present = try? enrolments(of: device)[0].token, present != token { throw .state(.replaced(device)) }
+    let answer = Result { try ask(about: device, exchange).standing }
+    try unenroll(device, holding: token)
+    return answer
+  }
+
+  private func ask(
+    about device: DeviceID, _ exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
+  ) throws -> (standing: EnrolmentStanding, terms: [UInt8]?) {
+    let question = try question(about: device)
+    return try Self.read(try exchange(question), to: question)
+  }
+
+  /// Measures the app and its host, and returns the question about a device's token. Nothing is stored.
+  private func question(about device: DeviceID) throws(ProverError) -> EnrolmentQuestion {
+    let enrolment = try enrolments(of: device)[0]
+    let digest: Digest
+    do throws(CryptographyFailure) { digest = try Terms.digest(of: enrolment.token) } catch {
+      throw .state(.cryptography)
+    }
+    var prover = self
+    // The service has read this form of evidence before.
+    prover.measurementPolicy = enrolment.measurementPolicy.intersection(.treeDigests)
+    let baseline = try prover.takeBaselines(1, as: AppClaims(), of: try prover.measureForEnrolment())[0]
+    return EnrolmentQuestion(device: device, tokenDigest: digest, evidence: baseline.evidence)
+  }
+
+  /// Reads the answer to a question. Members that it does not know are ignored.
+  private static func read(
+    _ answer: [UInt8], to question: EnrolmentQuestion
+  ) throws(ProverError) -> (standing: EnrolmentStanding, terms: [UInt8]?) {
+    let value = try? JSONValue(
+      parsing: answer, byteLimit: MeasurementToken.maximumAnswerByteCount, otherNumbers: .asText)
+    guard let value, value["token"]?.text == hexadecimal(question.tokenDigest),
+      let status = value["status"]?.text.flatMap({ EnrolmentStanding.Status($0) }),
+      let expires = value["expires"]?.number, value["terms"].map({ $0.text != nil }) ?? true
+    else { throw .malformedAnswer }
+    return (EnrolmentStanding(status: status, expires: expires), value["terms"]?.text.map { Array($0.utf8) })
+  }
+
+  /// Replaces the terms of a device's enrolment by newer ones of the same issuer. The time for which the issuer allows
+  /// to be offline begins anew.
   ///
   /// - Parameters:
   ///   - text: the terms, as the service sent them for the token of the enrolment.
   ///   - device: the device.
   /// - Returns: Whether the settings of the app changed. Terms of the same time change nothing.
-  /// - Throws: ``ProverError/state(_:)``: ``StateFolderFault/badTerms`` for terms of another issuer or token, or older than the
-  ///   present ones; ``ProverError/refused(_:)`` if the terms do not permit the version of the app or its host.
+  /// - Throws: ``ProverError/state(_:)``: ``StateFolderFault/badTerms`` for terms of another issuer or token, or older
+  ///   than the present ones; ``ProverError/refused(_:)`` if the terms do not permit the version of the app or its
+  ///   host.
   package func renewTerms(_ text: [UInt8], for device: DeviceID) throws(ProverError) -> Bool {
     let enrolment = try enrolments(of: device)[0]
     let token = MeasurementToken(enrolment.token, report: enrolment.report, terms: text)
@@ -38,17 +194,5 @@ extension Prover {
       throw .state(error)
     }
     return changed
-  }
-
-  /// Returns fresh evidence with which the app proves to a service who it is, in the form of a device's enrolment, which that service
-  /// has read before. Nothing is stored.
-  ///
-  /// Rules about the posture are not asked: this gives no access to anything.
-  ///
-  /// - Throws: ``ProverError/state(_:)`` if the device is not enrolled; ``ProverError/measurement(_:)``.
-  package func identifyingEvidence(for device: DeviceID) throws(ProverError) -> [UInt8] {
-    var prover = self
-    prover.measurementPolicy = try choice(device).measurementPolicy.intersection(.treeDigests)
-    return try prover.takeBaselines(1, as: AppClaims(), of: try prover.measureForEnrolment())[0].evidence
   }
 }

@@ -30,6 +30,8 @@ public enum ProverError: Error {
   case posture(PostureFault)
   /// The bulletins of a service are not such.
   case malformedMail
+  /// The answer of a service about an enrolment is not one, or is about another token.
+  case malformedAnswer
   /// It was cancelled. If the request had been sent, the device may still carry it out.
   case cancelled
 }
@@ -70,6 +72,8 @@ public enum StateFolderFault: Error {
   case badTerms
   /// An enrolled device already uses the baseline.
   case usedBaseline(DeviceID)
+  /// Another process has enrolled for the device meanwhile. The newer enrolment stays.
+  case replaced(DeviceID)
   /// Another process is changing the folder.
   case busy
   /// The file system cannot replace a folder in one step.

@@ -505,7 +505,7 @@ private final class TestHost: Sendable {
 }
 
 /// An issuer that signs terms.
-private final class TermsIssuer {
+final class TermsIssuer {
   private var key: P256PrivateKey
 
   init() throws { key = try P256PrivateKey() }

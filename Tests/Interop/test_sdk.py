@@ -147,6 +147,24 @@ def test_a_token_is_bound_to_data_and_the_backend_checks_it(account):
     assert "unknownURL" in account.courier("token", "other.example.com", status=1)
 
 
+def test_apps_of_two_groups_have_two_ids_and_those_of_one_share_theirs(account):
+    file = account.folder / "group.txt"
+
+    def id_of(group):
+        file.write_text(group + "\n")
+        return json.loads(account.check(account.courier("token", API)).stdout)["did"]
+
+    alone = json.loads(account.check(account.courier("token", API)).stdout)["did"]
+    try:
+        ids = [id_of(group) for group in ("com.example.locks", "com.example.pumps", "com.example.locks")]
+        assert ids[0] == ids[2] and len({alone, *ids}) == 3
+        file.write_text("no/name")
+        assert "no name" in account.courier("token", API, status=1)
+    finally:
+        file.unlink()
+    assert json.loads(account.check(account.courier("token", API)).stdout)["did"] == alone
+
+
 def test_texts_claims_and_signatures_are_given(account):
     assert account.courier("text", "map-key") == "s3cret"
     assert account.courier("text", "mine", "own") == "own"
@@ -207,6 +225,19 @@ def test_the_app_measures_for_a_locker_and_opens_it_without_a_network(account):
     # Nothing has changed, so that the report names no component.
     code = json.loads(account.check(account.courier("report", API)).stdout)["arc"]
     assert json.loads(account.verb("arc", code, "--json"))["user_property"] == "$error"
+
+
+def test_the_app_asks_whether_its_token_is_still_good_gets_new_settings_and_gives_it_back(account):
+    locker = ("locker.json", account.url)
+    assert account.courier("ask", *locker) == "valid no settings"
+    (account.folder / "settings").write_text("volume=3")
+    account.verb("settings", "set", account.folder / "settings", "--kind", "text", "--app", "courier")
+    for _ in range(2):
+        assert account.courier("ask", *locker) == "valid volume=3"
+    (token,) = json.loads(account.verb("list", "tokens", "--json"))["items"]
+    assert account.courier("leave", *locker) == "left"
+    assert json.loads(account.verb("show", "tokens", token["id"], "--json"))["reason"] == "left"
+    assert "nothingEnrolled" in account.courier("ask", *locker, status=1)
 
 
 def test_without_a_service_the_texts_are_there_and_tokens_are_not(account):

@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastOnline
 import HoldfastProver
 import HoldfastTransport
 
@@ -172,6 +173,11 @@ extension Failure {
         code: .usedBaseline,
         "the baseline in \(folder) belongs to device \(hexadecimal(device)), and is valid for one device only",
         hint: "measure again: holdfast measure --state \(folder.shellWord) --out EVIDENCE, then holdfast attest")
+    case .replaced(let device):
+      self.init(
+        code: .enrolmentReplaced,
+        "another process has enrolled for device \(hexadecimal(device)) meanwhile; the newer enrolment stays",
+        hint: "to remove it too, run the command again")
     case .busy:
       self.init(code: .stateBusy, "another process is changing \(folder)", hint: "try again when it has finished")
     case .noExchange(let path):
@@ -211,6 +217,7 @@ extension Failure {
     case .noThread: self.init(.fault, "the system has no thread for the proof")
     case .channelInUse: self.init(.unavailable, "another proof is running over the channel")
     case .malformedMail: self.init(.malformed, "the bulletins of the service are not such")
+    case .malformedAnswer: self.init(CarrierFailure(.malformedAnswer), pinsIn: nil)
     case .reservedNonce: self.init(error, folder: folder)
     case .cancelled: self.init(TransportError.cancelled, endpoint: endpoint)
     }
@@ -224,6 +231,7 @@ extension Failure {
     case .requestNumber(let fault): self.init(fault)
     case .posture(let fault): self.init(fault)
     case .refused(let refusal): self.init(refusal, folder: folder)
+    case .malformedAnswer: self.init(CarrierFailure(.malformedAnswer), pinsIn: nil)
     case .reservedNonce:
       self.init(
         .usage, "the first digit of --nonce must be 0 to 7",

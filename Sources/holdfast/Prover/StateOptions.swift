@@ -46,10 +46,26 @@ extension DeviceID {
 /// Changes a state folder and converts errors to failures. The parent folder may be the cause.
 func writing<Result>(_ state: String, _ body: (Prover) throws(ProverError) -> Result) throws(Failure) -> Result {
   do throws(ProverError) { return try body(Prover(state: state, keys: .app, warn: Console.warn)) } catch {
+    throw Failure(writing: error, in: state)
+  }
+}
+
+extension Failure {
+  fileprivate init(writing error: ProverError, in state: String) {
     if case .state(.file(let fault)) = error {
-      throw fault.path == state ? Failure(making: fault) : Failure(fault)
+      self = fault.path == state ? Failure(making: fault) : Failure(fault)
+    } else {
+      self.init(error, folder: state)
     }
-    throw Failure(error, folder: state)
+  }
+
+  /// Creates the failure of a prover's call whose exchange throws failures.
+  init(exchanging error: any Error, in state: String) {
+    switch error {
+    case let failure as Failure: self = failure
+    case let error as ProverError: self.init(writing: error, in: state)
+    default: self.init(.fault, "the prover failed in an unexpected way")
+    }
   }
 }
 

@@ -59,16 +59,16 @@ struct ShowStatus: Verb {
 
   /// The answer of a service about one token, or the reason why there is none.
   private enum Standing {
-    case known(String, changesSettings: Bool)
+    case known(EnrolmentStanding)
     case unknown(Failure)
 
     /// The failure of a token that is not known to be good; nil for a good one.
     func failure(of device: DeviceID) -> Failure? {
       switch self {
-      case .known("valid", _): nil
-      case .known(let status, _):
+      case .known(let standing) where standing.status == .valid: nil
+      case .known(let standing):
         Failure(
-          .denied, "the token for device \(hexadecimal(device)) is no longer good: \(status)",
+          .denied, "the token for device \(hexadecimal(device)) is no longer good: \(standing.status.name)",
           hint: "enrol again, or ask the service's operator")
       case .unknown(let failure): failure
       }
@@ -76,15 +76,17 @@ struct ShowStatus: Verb {
 
     var line: String {
       switch self {
-      case .known(let status, let changesSettings): status + (changesSettings ? ", with new settings" : "")
+      case .known(let standing): standing.status.name + (standing.changesSettings ? ", with new settings" : "")
       case .unknown(let failure): "unknown (\(failure.code.row.identifier)): \(failure.message)"
       }
     }
 
     var json: JSONValue {
       switch self {
-      case .known(let status, let changesSettings):
-        .object([("status", .string(status)), ("settings_changed", .bool(changesSettings))])
+      case .known(let standing):
+        .object([
+          ("status", .string(standing.status.name)), ("settings_changed", .bool(standing.changesSettings)),
+        ])
       case .unknown(let failure):
         .object(
           [("status", .null), ("settings_changed", .bool(false))] + (failure.json.members ?? []))
@@ -117,13 +119,11 @@ struct ShowStatus: Verb {
   }
 
   private func ask(_ service: String, about entry: EnrolmentState) throws(Failure) -> Standing {
-    let answer = try calls.askAboutToken(
-      .enrolment, for: entry.device, at: service, state: state, issuer: entry.service)
-    var changes = false
-    if answer.status == "valid", let terms = answer.terms {
-      changes = try writing(state) { (prover) throws(ProverError) in try prover.renewTerms(terms, for: entry.device) }
+    let exchange = calls.exchange(.enrolment, at: service, state: state, issuer: entry.service)
+    let prover = Prover(state: state, keys: .app, warn: Console.warn)
+    do { return .known(try prover.refresh(entry.device, exchange: exchange)) } catch {
+      throw Failure(exchanging: error, in: state)
     }
-    return .known(answer.status, changesSettings: changes)
   }
 
   private func json(of entry: EnrolmentState, _ standings: [DeviceID: Standing]) -> JSONValue {

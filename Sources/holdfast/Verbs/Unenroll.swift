@@ -46,16 +46,7 @@ struct Unenroll: Verb {
     let entry = try reading(folder) { () throws(StateFolderFault) in try folder.requiredEntry(of: id) }
     let enrolment = try? entry.load()
     if !yes { try Confirmation.ask("the enrolment of device \(hexadecimal(id)) cannot be restored", word: "unenroll") }
-    let loss = report(id, enrolment?.service)
-    let isRemoved = try reading(folder) { () throws(StateFolderFault) in
-      try folder.remove(id, ifTokenIs: enrolment?.token)
-    }
-    guard isRemoved else {
-      throw Failure(
-        code: .enrolmentReplaced,
-        "another process has enrolled for device \(hexadecimal(id)) meanwhile; the newer enrolment stays",
-        hint: "to remove it too, run the command again")
-    }
+    let loss = try remove(id, enrolment)
     if output.json {
       let told: [(String, JSONValue)] =
         service == nil ? [] : [("reported", .bool(loss == nil)), ("failure", loss?.json ?? .null)]
@@ -65,16 +56,19 @@ struct Unenroll: Verb {
     }
   }
 
-  /// Tells the service, and returns the failure if it could not be told. The enrolment is removed in any case.
-  private func report(_ id: DeviceID, _ issuer: ServiceAddress?) -> Failure? {
-    guard let service else { return nil }
-    do throws(Failure) {
-      _ = try calls.askAboutToken(.leave, for: id, at: service, state: state, issuer: issuer)
-      return nil
-    } catch {
+  /// Removes the enrolment, and returns the failure if the service could not be told before.
+  private func remove(_ id: DeviceID, _ enrolment: Enrolment?) throws(Failure) -> Failure? {
+    try writing(state) { (prover) throws(ProverError) -> Failure? in
+      guard let service else {
+        try prover.unenroll(id, holding: enrolment?.token)
+        return nil
+      }
+      let exchange = calls.exchange(.leave, at: service, state: state, issuer: enrolment?.service)
+      guard case .failure(let error) = try prover.leave(id, holding: enrolment?.token, exchange) else { return nil }
+      let failure = Failure(exchanging: error, in: state)
       Console.warning(
-        "leaving could not be reported (\(error.code.row.identifier)): \(error.message); the token is not revoked")
-      return error
+        "leaving could not be reported (\(failure.code.row.identifier)): \(failure.message); the token is not revoked")
+      return failure
     }
   }
 }

@@ -16,6 +16,8 @@ import HoldfastTransport
 //   Courier measure API LOCKER FILE      writes the attestation token for the backend of a locker
 //   Courier accept LOCKER FILE           stores the measurement token from the backend
 //   Courier open COMMAND ENDPOINT        proves to a locker, without a network, and has it carry out a command
+//   Courier ask LOCKER SERVICE           asks whether the locker's token is still good, and takes newer terms
+//   Courier leave LOCKER SERVICE         gives the locker's token back, and removes it
 //   Courier report API                   reports that a locker does not recognise the app any more; prints a token
 //   Courier prove NONCE                  prints both proofs for a nonce of 32 hexadecimal digits
 
@@ -27,6 +29,10 @@ struct Courier {
 
   static func run() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
+    // Without a group, all apps of this user have one id at the service. The choice comes before anything else.
+    if access("group.txt", R_OK) == 0, !HostSecretPlace.choose(group: try contents(of: "group.txt").trimmed) {
+      fail("group.txt has no name of a group")
+    }
     // Step 1: initialise. The keys are those of mpk.key in this package.
     let options = ClientOptions(log: { say($0) })
     let client = try HoldfastClient.initialize(
@@ -45,9 +51,13 @@ struct Courier {
     case ("measure", 4): try await measure(client, api: words[1], locker: words[2], into: words[3])
     case ("accept", 3): try accept(client, locker: words[1], words[2])
     case ("open", 3): try await open(client, words[1], at: words[2])
+    case ("ask", 3): try ask(client, locker: words[1], at: words[2])
+    case ("leave", 3): try leave(client, locker: words[1], at: words[2])
     case ("report", 2): await report(client, api: words[1])
     case ("prove", 2): try prove(client, words[1])
-    default: fail("usage: Courier start | token | text | claims | sign | measure | accept | open | report | prove")
+    default:
+      let verbs = "start token text claims sign measure accept open ask leave report prove"
+      fail("usage: Courier \(verbs.split(separator: " ").joined(separator: " | "))")
     }
   }
 
@@ -88,6 +98,34 @@ struct Courier {
     print(outcome.verdict.status, String(decoding: outcome.result, as: UTF8.self))
   }
 
+  /// While there is a network, ask whether the locker's token is still good. The answer may bring other settings.
+  static func ask(_ client: HoldfastClient, locker: String, at service: String) throws {
+    let device = try DeviceDescriptor(json: try contents(of: locker)).deviceID
+    let standing = try client.prover.refresh(device) { try post($0.body, to: "\(service)/v1/enrolment") }
+    let settings = try client.prover.status(device: device).first?.settings?.text
+    print(standing.status.name, settings ?? "no settings")
+  }
+
+  /// Give the token back. The locker's enrolment is removed also if the service cannot be told.
+  static func leave(_ client: HoldfastClient, locker: String, at service: String) throws {
+    let device = try DeviceDescriptor(json: try contents(of: locker)).deviceID
+    switch try client.prover.leave(device, exchange: { try post($0.body, to: "\(service)/v1/leave") }) {
+    case .success(let standing): print(standing.status.name)
+    case .failure(let error): fail("the service was not told: \(error)")
+    }
+  }
+
+  /// Posts JSON by curl, which gets it through a pipe: evidence must not be stored.
+  static func post(_ body: [UInt8], to url: String) throws -> [UInt8] {
+    let command = "curl -sf --max-time 20 -H 'Content-Type: application/json' --data-binary @- '\(url)' >answer.json"
+    guard let pipe = popen(command, "w") else { throw NoAnswer() }
+    let isWritten = fwrite(body, 1, body.count, pipe) == body.count
+    guard pclose(pipe) == 0, isWritten else { throw NoAnswer() }
+    return try contents(of: "answer.json")
+  }
+
+  struct NoAnswer: Error {}
+
   /// Step 7: if a locker does not recognise the app any more, have operators see which components changed.
   static func report(_ client: HoldfastClient, api: String) async {
     client.setUserProperty("$error")
@@ -110,7 +148,9 @@ struct Courier {
     case .proceed where result.status == .success: print(result.secureString ?? result.token)
     case .proceed: fail("make the request without a token: \(result.status.rawValue)")
     case .retry: fail("try again later: \(result.status.rawValue)")
-    case .message: fail("not accepted: \(result.rejectionReasons.joined(separator: ", ")), code \(result.arc)")
+    case .message:
+      if let help = result.help { say(help) }
+      fail("not accepted: \(result.rejectionReasons.joined(separator: ", ")), code \(result.arc)")
     case .error: fail("error: \(result.loggableToken)")
     }
   }

@@ -78,25 +78,13 @@ struct ServiceCallOptions: ParsableArguments {
     return usual
   }
 
-  /// Asks a service about a device's token, or tells it that the prover leaves.
-  ///
-  /// - Returns: The state of the token, as the service names it, and its terms.
-  func askAboutToken(
-    _ operation: ServiceOperation, for device: DeviceID, at services: String, state: String, issuer: ServiceAddress?
-  ) throws(Failure) -> (status: String, terms: [UInt8]?) {
-    let (token, evidence) = try reading(state) { (prover) throws(ProverError) in
-      (try prover.tokenDigest(for: device), try prover.identifyingEvidence(for: device))
+  /// Returns what carries a question about a token to a service, for ``Prover``. It throws failures.
+  func exchange(
+    _ operation: ServiceOperation, at services: String, state: String, issuer: ServiceAddress?
+  ) -> (EnrolmentQuestion) throws -> [UInt8] {
+    { question in
+      try ask(operation, question.json, at: services, of: "--service", state: state, issuer: issuer).compact()
     }
-    let question: [(String, JSONValue)] = [
-      ("evidence", .string(paddedBase64(evidence))), ("device", .string(hexadecimal(device))),
-      ("token", .string(hexadecimal(token))),
-    ]
-    let answer = try ask(
-      operation, .object(question), at: services, of: "--service", state: state, issuer: issuer)
-    guard answer["token"]?.text == hexadecimal(token), let status = answer["status"]?.text,
-      (1...32).contains(status.utf8.count), answer["terms"].map({ $0.text != nil }) ?? true
-    else { throw Failure(CarrierFailure(.malformedAnswer), pinsIn: nil) }
-    return (status, answer["terms"]?.text.map { Array($0.utf8) })
   }
 }
 
