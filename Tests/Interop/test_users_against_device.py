@@ -776,3 +776,17 @@ def test_a_pin_is_checked_by_the_device_before_it_is_shared_or_changed(device, u
     assert b"undo code" in holdfast(*change, *checked, "--pin-file", right).stdout
     (device.folder / "code").write_text(otp("una", new))
     holdfast("prove", *at, "--state", state, "--command", "configure", "--user", "una", "--otp", device.folder / "code")
+
+    # And before a key is needed in addition, and no longer.
+    holdfast("otp", "protect", *where, "--user", "una", "--confirm")
+    key = device.folder / "key"
+    key.write_bytes(bytes(range(32)))
+    protect = ("otp", "protect", *where, "--user", "una")
+    for change, given in ((("--add-key-file", key), ()), (("--remove-keys",), ("--key-file", key))):
+        said = holdfast(*protect, *change, *given, *checked, "--pin-file", wrong, status=1)
+        assert (said.stdout, failures("una")) == (b"", 1), "no undo code is shown"
+        assert b"undo code" in holdfast(*protect, *change, *given, *checked, "--pin-file", new).stdout
+        assert failures("una") == 0, "the device has accepted a code of the PIN"
+        holdfast(*protect, "--confirm")
+    (device.folder / "code").write_text(otp("una", new))
+    holdfast("prove", *at, "--state", state, "--command", "configure", "--user", "una", "--otp", device.folder / "code")

@@ -12,8 +12,8 @@ struct OTPProtect: Verb {
     discussion: """
       A mistyped old PIN or a wrong key cannot be recognised, and it would destroy the secret. Therefore the command first \
       shows an undo code, which restores the old state until a code is accepted or until --confirm. An additional key and \
-      the binding to a host come and go without the PIN. With --connect, the device first checks the old PIN, with a command \
-      that needs a one-time password.
+      the binding to a host come and go without the PIN. With --connect, the device first checks the present PIN or key, \
+      with a command that needs a one-time password.
       """,
     examples: [
       "holdfast otp protect --authenticator keys",
@@ -22,6 +22,10 @@ struct OTPProtect: Verb {
       """
       holdfast otp protect --authenticator keys --connect unix:/run/lock.sock \\
       --state phone --check-command configure
+      """,
+      """
+      holdfast otp protect --authenticator keys --add-key-file key \\
+      --connect unix:/run/lock.sock --state phone --check-command configure
       """,
       "holdfast otp protect --authenticator keys --undo",
       "holdfast otp protect --authenticator keys --confirm",
@@ -33,7 +37,7 @@ struct OTPProtect: Verb {
   @OptionGroup var new: NewProtectionOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "The endpoint of the device that checks the old PIN or key first.")
+  @Option(help: "The endpoint of the device that first checks the present PIN or key.")
   var connect: String?
 
   @OptionGroup var check: PINCheckOptions
@@ -75,8 +79,8 @@ struct OTPProtect: Verb {
     guard connect != nil || !(check.isGiven || pairing.pair) else {
       throw Failure(.usage, "--state, --check-command and --pair require --connect")
     }
-    guard connect == nil || !(isAboutMasks || confirm || undo || undoCodeFile != nil) else {
-      throw Failure(.usage, "--connect is for a change of the PIN, and of the key that stands in its place")
+    guard connect == nil || !(confirm || undo || undoCodeFile != nil) else {
+      throw Failure(.usage, "--connect is for a change: the device checks the present PIN or key before it")
     }
     let folder = try authenticator.open()
     if confirm {
@@ -113,7 +117,16 @@ struct OTPProtect: Verb {
   private func change(in folder: Authenticator) throws(Failure) {
     let target = try target(in: folder)
     if isAboutMasks {
-      let old = try masksToTakeOff(of: target.protection)
+      let masks = try masksToTakeOff(of: target.protection)
+      let old: ProtectionSecret
+      if let connect {
+        let present = try unlocking.secret(for: target.protection)
+        try checkAtDevice(connect, present, of: target, in: folder)
+        let (key, host) = (masks.contains(.key), masks.contains(.host))
+        old = ProtectionSecret(key: key ? present.copyOfKey() : nil, host: host ? present.copyOfHost() : nil)
+      } else {
+        old = try unlocking.secret(for: masks)
+      }
       let added = ProtectionSecret(key: try new.additionalKey(), host: try new.hostSecret())
       try change(target, from: old, to: added, in: folder)
     } else {
@@ -123,7 +136,7 @@ struct OTPProtect: Verb {
     }
   }
 
-  /// Has the device accept a one-time password under the old PIN.
+  /// Has the device accept a one-time password under what the record needs now.
   private func checkAtDevice(
     _ connect: String, _ old: borrowing ProtectionSecret, of target: Record, in folder: Authenticator
   ) throws(Failure) {
@@ -156,7 +169,7 @@ struct OTPProtect: Verb {
   }
 
   /// Returns the masks that a change of the additional key or of the host takes off.
-  private func masksToTakeOff(of inputs: ProtectionInputs) throws(Failure) -> ProtectionSecret {
+  private func masksToTakeOff(of inputs: ProtectionInputs) throws(Failure) -> ProtectionInputs {
     var old: ProtectionInputs = []
     if removeKeys {
       guard inputs.contains(.key) else { throw Failure(.usage, "the records need no key") }
@@ -181,7 +194,7 @@ struct OTPProtect: Verb {
       guard inputs.contains(.host) else { throw Failure(.usage, "the records are not bound to a host") }
       old.insert(.host)
     }
-    return try unlocking.secret(for: old)
+    return old
   }
 
   private func change(
