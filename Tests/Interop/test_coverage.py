@@ -1,4 +1,5 @@
-"""docs/coverage.md is whole, counts its rows, and names only files, verbs, declarations and tests that exist."""
+"""docs/coverage.md is whole, counts its rows, and names only files, verbs, declarations and tests that exist. What it says is there can
+be used from outside, and its verbs have their arguments."""
 
 import functools
 import json
@@ -72,6 +73,49 @@ def is_member(owner, name):
 
 
 @functools.cache
+def public():
+    """The public names with the type that each belongs to, as docs/api lists them, and the types that are only named there."""
+    names, aliases = set(), set()
+    for file in (ROOT / "docs/api").glob("*.txt"):
+        for line in file.read_text().splitlines():
+            path, _, declaration = line.partition("  ")
+            owner, _, last = re.sub(r"\(.*", "", path).rpartition(".")
+            names.add((owner.rpartition(".")[2], last))
+            if declaration.startswith("typealias "):
+                aliases.add(last)
+    return names, aliases
+
+
+def is_public(name):
+    names, aliases = public()
+    owner, _, last = name.rpartition(".")
+    owner = owner.rpartition(".")[2]
+    return (owner, last) in names or owner in aliases or not owner and any(last == name for _, name in names)
+
+
+@functools.cache
+def c_functions():
+    return set(re.findall(r"\b(hf_\w+)\(", (ROOT / "Sources/CHoldfast/holdfast.h").read_text()))
+
+
+def is_file(name):
+    return "/" in name or "." in name and (ROOT / name).exists()
+
+
+def is_test(name):
+    return name.startswith(('"', "test_"))
+
+
+def is_for_users(names):
+    """Whether names of a row, apart from its tests, include something that can be used from outside."""
+    ways = [name for name in names if not is_test(name)]
+    programs = ("holdfast", "holdfast-service", "make")
+    return not ways or any(
+        name.split()[0] in programs or is_file(name) or name in c_functions() or is_public(name) for name in ways
+    )
+
+
+@functools.cache
 def sentences():
     swift = "".join(file.read_text() for file in (ROOT / "Tests").rglob("*.swift"))
     python = "".join(file.read_text() for file in (ROOT / "Tests").rglob("test_*.py"))
@@ -87,15 +131,22 @@ def command(program):
 
 
 def has_command(program, words):
-    """Whether the words are verbs of the program, and then options of the last verb."""
-    here = command(program)
-    while words and not words[0].startswith("-"):
-        verbs = {verb["commandName"]: verb for verb in here.get("subcommands", [])}
-        if words[0] not in verbs:
-            return False
-        here, words = verbs[words[0]], words[1:]
+    """Whether the words are verbs of the program, then arguments of the last verb, and then its options. An argument is one of the
+    few texts that the verb takes, or else a word in capitals."""
+    here, words = command(program), list(words)
+    while words and (verb := {verb["commandName"]: verb for verb in here.get("subcommands", [])}.get(words[0])):
+        here = verb
+        del words[0]
     names = {name["name"] for argument in here.get("arguments", []) for name in argument.get("names", [])}
-    return all(word.lstrip("-") in names for word in words)
+    for argument in here.get("arguments", []):
+        if argument["kind"] != "positional":
+            continue
+        is_given = bool(words) and (words[0] in (argument.get("allValues") or []) or words[0].isupper())
+        if is_given and not words[0].startswith("-"):
+            del words[0]
+        elif not argument["isOptional"]:
+            return False
+    return all(word.startswith("-") and word.lstrip("-") in names for word in words)
 
 
 @pytest.fixture
@@ -111,7 +162,7 @@ def is_there(holdfast):
             return has_command(programs[first], words)
         if first == "make":
             return words[0] in targets
-        if "/" in name or "." in name and (ROOT / name).exists():
+        if is_file(name):
             return (ROOT / name).exists()
         if name.startswith("test_"):
             return name in sentences()
@@ -121,8 +172,35 @@ def is_there(holdfast):
     return check
 
 
+def names_of(cells):
+    return re.findall(r"`([^`]+)`", cells[3])
+
+
+def test_what_is_there_can_be_used_from_outside():
+    assert [cells[0] for cells in LINES if cells[2] == "yes" and not is_for_users(names_of(cells))] == []
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["Prover.renewTerms"], False),
+        (["Prover.renewTerms", "TokenStanding", '"a test"'], False),
+        (["Prover.refresh"], True),
+        (["EnrolmentStanding"], True),
+        (["ComplianceRule.Action"], True),
+        (["TokenStanding", "hf_prover_open"], True),
+        (["TokenStanding", "hf_prover_open_not"], False),
+        (["TokenStanding", "docs/sdk.md"], True),
+        (["TokenStanding", "holdfast status --service"], True),
+        (['"a test"', "test_one"], True),
+    ],
+)
+def test_a_declaration_of_the_package_alone_is_nothing_for_users(names, expected):
+    assert is_for_users(names) == expected
+
+
 def test_each_name_is_that_of_something(is_there):
-    names = [(cells[0], name) for cells in LINES for name in re.findall(r"`([^`]+)`", cells[3])]
+    names = [(cells[0], name) for cells in LINES for name in names_of(cells)]
     assert len(names) > 200
     assert [(row, name) for row, name in names if not is_there(name)] == []
 
@@ -132,6 +210,12 @@ def test_each_name_is_that_of_something(is_there):
     [
         "holdfast prave",
         "holdfast prove --jsn",
+        "holdfast device user add --spare",
+        "holdfast device user add name",
+        "holdfast device user add NAME MORE",
+        "holdfast-service list",
+        "holdfast-service list --device",
+        "holdfast-service list nothing --device",
         "make nothing",
         "Sources/Nothing.swift",
         "Nothing",
