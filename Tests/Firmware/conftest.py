@@ -5,7 +5,7 @@ import tempfile
 import pytest
 from board import CURVES, Board
 from provisioned import Owner
-from traces import build_plugin
+from traces import Plugins
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,6 +34,6 @@ def owner(images_are_built, holdfast, folder):
 
 
 @pytest.fixture(scope="module")
-def plugin(folder):
-    """The plugin that follows a function."""
-    return build_plugin(folder)
+def plugins(folder):
+    """The plugins that follow a function."""
+    return Plugins(folder)

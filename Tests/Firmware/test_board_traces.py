@@ -1,7 +1,7 @@
 """Secrets show neither in the branches nor in the addresses of the device's cryptography.
 
 A plugin of QEMU's (`trace.c`) follows a function: each instruction, and each address that is read or written. For every secret, the
-trace has to be the same.
+trace has to be the same. Of more secrets than `TRACED`, another one (`count.c`) counts the instructions.
 """
 
 import random
@@ -11,7 +11,7 @@ from board import AGREE, CURVES, HKDF, OPEN, PUBLIC_POINT, SEAL, UNWRAP, VERIFY,
 from cryptography.hazmat.primitives import hashes, keywrap
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from published import ORDER, POINT_I, POINT_R
-from traces import COUNT, traces
+from traces import COUNT, assert_alike, counts, traces
 
 DICE = random.Random(20)
 
@@ -46,15 +46,14 @@ CASES = [(function, curve) for function in QUESTIONS for curve in CURVES if curv
 
 
 @pytest.mark.parametrize(("function", "curve"), CASES)
-def test_a_secret_shows_in_no_branch_and_no_address(plugin, function, curve):
+def test_a_secret_shows_in_no_branch_and_no_address(plugins, function, curve):
     # No tag is right, so that no message is opened.
     is_refused = function == "holdfast_gcm_open"
-    found = set(traces(plugin, CURVES[curve], function, QUESTIONS[function], is_refused=is_refused))
-    assert len(found) == 1, f"{len(found)} traces"
+    assert_alike(plugins, CURVES[curve], function, QUESTIONS[function], is_refused=is_refused)
 
 
-def test_traces_show_what_depends_on_data(plugin):
-    """The verification of signatures, which are public, takes branches: the plugin sees them."""
+def test_traces_and_counts_show_what_depends_on_data(plugins):
+    """The verification of signatures, which are public, takes branches: the plugins see them."""
     key = ec.derive_private_key(7, ec.SECP256R1())
     digests = [DICE.randbytes(32) for _ in range(4)]
     questions = []
@@ -63,9 +62,13 @@ def test_traces_show_what_depends_on_data(plugin):
         point = key.public_key().public_numbers()
         public = b"\4" + scalar_bytes(point.x) + scalar_bytes(point.y)
         questions.append((VERIFY, public, digest, b"".join(map(scalar_bytes, numbers))))
-    assert len(set(traces(plugin, CURVES["own"], "holdfast_p256_verify", questions))) == len(digests)
+    found = traces(plugins, CURVES["own"], "holdfast_p256_verify", questions)
+    assert len(set(found)) == len(digests)
+    numbers = [number for number, _ in found]
+    assert counts(plugins, CURVES["own"], "holdfast_p256_verify", questions) == numbers, "the plugins disagree"
+    assert len(set(numbers)) > 1, "all signatures take as many instructions"
 
 
-def test_traces_repeat(plugin):
+def test_traces_repeat(plugins):
     again = [(AGREE, scalar_bytes(12345), POINT_I)] * 3
-    assert len(set(traces(plugin, CURVES["own"], "holdfast_p256_agree", again))) == 1
+    assert len(set(traces(plugins, CURVES["own"], "holdfast_p256_agree", again))) == 1

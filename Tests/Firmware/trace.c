@@ -6,46 +6,10 @@
 //
 // Addresses are hexadecimal. Skipped are interrupt handlers, which come at any time.
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "plugin.h"
 
-// The part of QEMU 7.2's qemu-plugin.h that is used here. Debian does not package that file.
-typedef struct qemu_plugin_tb Block;
-typedef struct qemu_plugin_insn Instruction;
-size_t qemu_plugin_tb_n_insns(const Block *block);
-Instruction *qemu_plugin_tb_get_insn(const Block *block, size_t index);
-uint64_t qemu_plugin_insn_vaddr(const Instruction *instruction);
-size_t qemu_plugin_insn_size(const Instruction *instruction);
-bool qemu_plugin_mem_is_store(uint32_t access);
-unsigned qemu_plugin_mem_size_shift(uint32_t access);
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin, void (*translated)(uint64_t plugin, Block *block));
-void qemu_plugin_register_vcpu_insn_exec_cb(
-    Instruction *instruction, void (*executed)(unsigned processor, void *address), int flags, void *address);
-void qemu_plugin_register_vcpu_mem_cb(
-    Instruction *instruction, void (*accessed)(unsigned processor, uint32_t access, uint64_t address, void *at), int flags,
-    int directions, void *at);
-enum { NO_REGISTERS = 0, READS_AND_WRITES = 3, MOST_SKIPPED = 8 };
-
-#define VISIBLE __attribute__((visibility("default")))
-VISIBLE int qemu_plugin_version = 1;
-
-static FILE *file;
-static uint64_t entry, behind_previous, return_address, count, digest;
-static struct {
-  uint64_t first, last;
-} skipped[MOST_SKIPPED];
-static int skipped_count;
+static uint64_t behind_previous, return_address, count, digest;
 static bool is_inside;
-
-static bool is_skipped(uint64_t address) {
-  for (int index = 0; index < skipped_count; index++) {
-    if (skipped[index].first <= address && address <= skipped[index].last) return true;
-  }
-  return false;
-}
 
 static void mix(uint64_t value) {
   digest = (digest ^ value) * 0x9E3779B97F4A7C15;
@@ -94,22 +58,7 @@ static void translated(uint64_t plugin, Block *block) {
 
 VISIBLE int qemu_plugin_install(uint64_t plugin, const void *machine, int argument_count, char **arguments) {
   (void)machine;
-  for (int index = 0; index < argument_count; index++) {
-    char *value = strchr(arguments[index], '=');
-    if (value == NULL) return -1;
-    *value++ = 0;
-    if (strcmp(arguments[index], "out") == 0) {
-      file = fopen(value, "w");
-    } else if (strcmp(arguments[index], "entry") == 0) {
-      entry = strtoull(value, NULL, 16);
-    } else if (strcmp(arguments[index], "skip") == 0 && skipped_count < MOST_SKIPPED && strchr(value, '-')) {
-      skipped[skipped_count].first = strtoull(value, NULL, 16);
-      skipped[skipped_count++].last = strtoull(strchr(value, '-') + 1, NULL, 16);
-    } else {
-      return -1;
-    }
-  }
-  if (file == NULL || entry == 0) return -1;
+  if (!take(argument_count, arguments)) return -1;
   qemu_plugin_register_vcpu_tb_trans_cb(plugin, translated);
   return 0;
 }

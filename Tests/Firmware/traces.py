@@ -1,4 +1,5 @@
-"""The traces of a function on the board, by a plugin of QEMU's (`trace.c`): each instruction, and each address that is read or written."""
+"""What a function on the board does, by plugins of QEMU's: its trace (`trace.c`), that is, each instruction and each address that is read
+or written; and the number of its instructions (`count.c`), which takes a small part of the time."""
 
 import os
 import subprocess
@@ -7,18 +8,25 @@ import tempfile
 from board import ROOT, Board
 
 HANDLERS = "count_millisecond", "wake"
-# The number of random secrets of each kind.
+# The number of random secrets of each kind, and the most questions whose traces are taken. Of the others, instructions are counted.
 COUNT = int(os.environ.get("HOLDFAST_SECRETS", "40"))
+TRACED = 120
 
 
-def build_plugin(folder):
-    path = folder / "trace.so"
-    subprocess.run(
-        ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", path]
-        + [ROOT / "Tests" / "Firmware" / "trace.c"],
-        check=True,
-    )
-    return path
+class Plugins:
+    """The plugins, compiled into a folder."""
+
+    def __init__(self, folder):
+        self.trace, self.count = (self.compiled(name, folder) for name in ("trace", "count"))
+
+    def compiled(self, name, folder):
+        path = folder / f"{name}.so"
+        subprocess.run(
+            ["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", path]
+            + [ROOT / "Tests" / "Firmware" / f"{name}.c"],
+            check=True,
+        )
+        return path
 
 
 def places(image):
@@ -46,13 +54,13 @@ def read(file):
         return [tuple(line.split()) for line in lines]
 
 
-def traces(plugin, image, function, questions, before=(), is_refused=False):
-    """The trace of each question's call of `function`: its number of instructions, and its digest. The questions `before` are asked
-    first. No question may be refused, or, if `is_refused`, all of `questions` must be."""
+def follow(plugin, image, function, questions, before, is_refused):
+    """The plugin's line for each question's call of `function`, as words. The questions `before` are asked first. No question may be
+    refused, or, if `is_refused`, all of `questions` must be."""
     known = places(image)
+    skipped = ",".join("skip={:x}-{:x}".format(*known[handler]) for handler in HANDLERS)
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
-        skipped = ",".join("skip={:x}-{:x}".format(*known[handler]) for handler in HANDLERS)
-        file = f"{folder}/traces"
+        file = f"{folder}/lines"
         spec = f"{plugin},out={file},entry={place_of(function, known)[0]:x},{skipped}"
         with Board(folder, "--count", "--plugin", spec, firmware=image) as board:
             for question in before:
@@ -61,5 +69,24 @@ def traces(plugin, image, function, questions, before=(), is_refused=False):
             for question in questions:
                 assert (board.ask(*question) is None) == is_refused, "refused" if not is_refused else "answered"
             found = read(file)[earlier:]
-    assert len(found) == len(questions), "traces"
+    assert len(found) == len(questions), "calls"
     return found
+
+
+def traces(plugins, image, function, questions, before=(), is_refused=False):
+    """The trace of each question's call of `function`: its number of instructions, and its digest."""
+    return follow(plugins.trace, image, function, questions, before, is_refused)
+
+
+def counts(plugins, image, function, questions, before=(), is_refused=False):
+    """The number of instructions of each question's call of `function`."""
+    return [number for (number,) in follow(plugins.count, image, function, questions, before, is_refused)]
+
+
+def assert_alike(plugins, image, function, questions, before=(), is_refused=False, traced=TRACED):
+    """The first `traced` questions have one trace, and all have one number of instructions."""
+    found = set(traces(plugins, image, function, questions[:traced], before, is_refused))
+    assert len(found) == 1, f"{len(found)} traces"
+    if len(questions) > traced:
+        numbers = set(counts(plugins, image, function, questions, before, is_refused))
+        assert numbers == {number for number, _ in found}, f"{len(numbers)} numbers of instructions"
