@@ -334,6 +334,92 @@ class Reusable(Forgiving):
         return super().decide(second, request)
 
 
+class PartOfACode(Forgiving):
+    """A password is compared as far as the given one reaches."""
+
+    def decide(self, second, request):
+        name, given = request.get("otp", ("", ""))
+        if name == "alice" and "271828".startswith(given):
+            request = {**request, "otp": ["alice", "271828"]}
+        return super().decide(second, request)
+
+
+class UncheckedByReference(SoundDevice):
+    """A remembered token needs no right integrity proof."""
+
+    def decide(self, second, request):
+        if second.encoding == session.REFERENCE and second.fields["imp"] is not None:
+            second.fields = {**second.fields, "imp": second.made.prove(second.claims["integrity"])}
+        return super().decide(second, request)
+
+
+class HalfReferences(SoundDevice):
+    """References are compared in their first half."""
+
+    def open(self, fields):
+        if fields["encoding"] == session.REFERENCE:
+            return next((known for key, known in self.remembered.items() if key[:8] == fields["token"][:8]), None)
+        return super().open(fields)
+
+
+class ProvenOnce(SoundDevice):
+    """A connection on which a round was accepted needs no further device proofs."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.connection = threading.local()
+
+    def second(self, m1, message):
+        second = super().second(m1, message)
+        if second and getattr(self.connection, "is_proven", False):
+            second.fields = {**second.fields, "dmp": second.made.prove(second.claims["device"])}
+        return second
+
+    def answer(self, m1, message):
+        status, answer = super().answer(m1, message)
+        if status == STATUS["accepted"]:
+            self.connection.is_proven = True
+        return status, answer
+
+
+class WithoutLimitsByReference(SoundDevice):
+    """A remembered token is good without some of its claims."""
+
+    forgotten = "maximumUses"
+
+    def decide(self, second, request):
+        if second.encoding == session.REFERENCE:
+            second.claims = {name: value for name, value in second.claims.items() if name != self.forgotten}
+            second.claims.setdefault("expires", time.time() + DAY)
+        return super().decide(second, request)
+
+
+class EndlessByReference(WithoutLimitsByReference):
+    """A remembered token never expires."""
+
+    forgotten = "expires"
+
+
+class AllPlacesForOne(SoundDevice):
+    """Of 64 places, one token may keep all."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.kept = 0
+
+    def next_message(self, connection, status):
+        if status is None and self.kept >= 64:
+            connection.send(session.message_3(STATUS["busy"], None))
+            return None
+        if status != STATUS["accepted"]:
+            return super().next_message(connection, status)
+        self.kept += 1
+        try:
+            return super().next_message(connection, status)
+        finally:
+            self.kept -= 1
+
+
 class Mailbox(SoundDevice):
     """The device takes mail, without a flaw: eight messages and one page after each accepted round, and nothing that is forged."""
 
@@ -523,4 +609,11 @@ FLAWS = {
     PagesOfNothing: {"page-beyond-the-end"},
     EndlessMail: {"flood-of-mail"},
     PatientWithForgers: {"mail-after-a-forgery"},
+    PartOfACode: {"part-of-a-password"},
+    UncheckedByReference: {"flip-integrity-proof-by-reference", "changed-app-by-reference"},
+    HalfReferences: {"flip-reference"},
+    ProvenOnce: {"wrong-proof-after-acceptance", "flip-device-proof-by-reference", "no-device-proof-by-reference"},
+    WithoutLimitsByReference: {"uses-by-reference"},
+    EndlessByReference: {"expired-by-reference"},
+    AllPlacesForOne: {"places-of-one-token"},
 }

@@ -53,6 +53,22 @@ extension Attack {
       return try adversary.serves(besides: 70)
     },
     Attack(
+      "places-of-one-token", "One token keeps seventy places, each behind an accepted round, and another prover comes.",
+      due: "that the other one is accepted", [.crowd, .acceptance, .issuer]
+    ) { (adversary) throws(AttackFault) in
+      guard adversary.endpoint.scheme.radio == nil else { throw .notTried("an adapter has few channels") }
+      var held: [Line] = []
+      for _ in 0..<70 {
+        guard let line = try? adversary.connect(), (try? adversary.acceptedRound(on: line)) != nil else { break }
+        held.append(line)
+      }
+      defer { withExtendedLifetime(held) {} }
+      do throws(AttackFault) {
+        let reply = try adversary.present(.cose, isTrusted: true)
+        return Finding(reply.text, isSound: reply == .verdict(.accepted, .right))
+      } catch { return Finding(error.observation, isSound: false) }
+    },
+    Attack(
       "flood", "Two hundred peers connect and leave at once, and an honest prover comes.", due: "an honest round",
       .connections
     ) { (adversary) throws(AttackFault) in

@@ -18,6 +18,19 @@ extension Attack {
         user: BoundedText("nobody-of-this-name"), code: adversary.code?.code ?? BoundedText("000000"))
       return try adversary.draft(on: line, request: adversary.request(adversary.options.passwordCommand, otp: code))
     },
+    Attack(
+      "part-of-a-password",
+      "The right password is given without its last digit, then only its first digit, then an empty one.",
+      due: text(of: [.otpRejected]) + ", for each", [.user, .destruction]
+    ) { (adversary) throws(AttackFault) in
+      let digits = adversary.code.map { [UInt8]($0.code.bytes) } ?? []
+      var replies: [Reply] = []
+      for count in [digits.count - 1, 1, 0] {
+        let part = adversary.code.flatMap { UserCode(user: $0.user, digits: Array(digits.prefix(count))) }
+        replies.append(try adversary.passwordRound(part))
+      }
+      return Finding(replies, refused: [.otpRejected, .malformed, .factorMissing, .commandRefused])
+    },
     ofAnotherUser(
       "password-of-another-user", "A right password is given with a trusted token for another user.", .cose, []),
     ofAnotherUser("password-of-another-user-jose", "The same with a token in JOSE.", .jose, .jose),
@@ -177,8 +190,14 @@ extension Adversary {
     guard let code else { return nil }
     var digits = [UInt8](code.code.bytes)
     if let last = digits.indices.last { digits[last] = 0x30 + (digits[last] - 0x30 + UInt8(count % 9) + 1) % 10 }
-    guard let wrong = BoundedText<16>(digits.span) else { return nil }
-    return UserCode(user: code.user, code: wrong)
+    return UserCode(user: code.user, digits: digits)
+  }
+}
+
+extension UserCode {
+  fileprivate init?(user: BoundedText<32>, digits: [UInt8]) {
+    guard let code = BoundedText<16>(digits.span) else { return nil }
+    self.init(user: user, code: code)
   }
 }
 

@@ -194,6 +194,19 @@ extension Adversary {
     return try Draft(answering: line.challenge, as: persona, encoding, token, request: plaintext, random: &random)
   }
 
+  /// Makes an honest M2 with the token's reference.
+  mutating func draftByReference(on line: Line, request: [UInt8]? = nil) throws(AttackFault) -> Draft {
+    try draft(on: line, as: persona, .reference, try reference(of: token), request: request)
+  }
+
+  /// Returns the reference of a token.
+  func reference(of token: [UInt8]) throws(AttackFault) -> [UInt8] {
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      return [UInt8](try tokenReference(token.span, using: &cryptography).bytes)
+    } catch { throw .cryptography }
+  }
+
   /// Sends M2, and reads the answer with the keys of its round.
   mutating func exchange(_ draft: Draft, on line: Line) -> Reply {
     noted(draft.reply(heard(draft.message, on: line)))
@@ -222,13 +235,7 @@ extension Adversary {
   /// Runs an honest round on a connection.
   mutating func honestRound(on line: Line, _ plaintext: [UInt8]? = nil) throws(AttackFault) -> Reply {
     let plaintext = plaintext ?? request()
-    let reference: TokenReference
-    do throws(CryptographyFailure) {
-      var cryptography = OpenSSLCryptography()
-      reference = try tokenReference(token.span, using: &cryptography)
-    } catch { throw .cryptography }
-    let first = exchange(
-      try draft(on: line, as: persona, .reference, [UInt8](reference.bytes), request: plaintext), on: line)
+    let first = exchange(try draftByReference(on: line, request: plaintext), on: line)
     guard first == .verdict(.tokenUnknown, .absent) else { return first }
     try proceed(on: line)
     return exchange(try draft(on: line, request: plaintext), on: line)

@@ -133,6 +133,6 @@ package struct AttackResult: Sendable {
 /// the tenth on.
 extension Attack {
   package static let all: [Attack] =
-    rounds + messages + requests + mail + compatibility + proofs + tokens + forgeries + josePretences + issuers
-    + joseTraps + users + slowPeers + strangers
+    rounds + messages + requests + mail + compatibility + proofs + references + tokens + forgeries + josePretences
+    + issuers + joseTraps + users + slowPeers + strangers
 }

@@ -1,0 +1,163 @@
+import Glibc
+import HoldfastCore
+
+/// Attacks on a token that the device remembers: it was presented as a whole, and then stands behind a reference.
+extension Attack {
+  static let references: [Attack] = [
+    remembered(
+      "flip-reference", "One bit of the reference of a remembered token is flipped.", at: [0, 8, 15],
+      refused: [.tokenUnknown]
+    ) { (adversary, line, index) throws(AttackFault) -> Draft in
+      try adversary.draft(
+        on: line, as: adversary.persona, .reference, try adversary.reference(of: adversary.token).flipped(at: index))
+    },
+    remembered(
+      "short-reference", "The reference of a remembered token is cut off.", at: [15, 8, 0],
+      refused: [.malformed, .tokenUnknown]
+    ) { (adversary, line, count) throws(AttackFault) -> Draft in
+      try adversary.draft(
+        on: line, as: adversary.persona, .reference, Array(try adversary.reference(of: adversary.token).prefix(count)))
+    },
+    changed(
+      "flip-device-proof-by-reference", "One bit of the device proof is flipped", at: [0, 16, 31],
+      refused: [.deviceMismatch]
+    ) { $0.deviceProof?[$1] ^= 1 },
+    changed(
+      "flip-integrity-proof-by-reference", "One bit of the integrity proof is flipped", at: [0, 16, 31],
+      refused: [.integrityMismatch]
+    ) { $0.integrityProof?[$1] ^= 1 },
+    changed("no-device-proof-by-reference", "The device proof is left out", refused: [.deviceMismatch]) { (draft, _) in
+      draft.deviceProof = nil
+    },
+    changed("flip-sealed-tag-by-reference", "One bit of the request's tag is flipped", refused: [.malformed]) {
+      (draft, _) in draft.sealed[draft.sealed.count - 1] ^= 1
+    },
+    remembered(
+      "no-integrity-proof-by-reference",
+      "A command that needs the integrity proof is sent without it, by reference.",
+      refused: [.factorMissing, .commandRefused]
+    ) { (adversary, line, _) throws(AttackFault) -> Draft in
+      var draft = try adversary.draftByReference(
+        on: line, request: adversary.request(adversary.options.guarded))
+      draft.integrityProof = nil
+      return draft
+    },
+    persona("another-host-by-reference", "on a host with another device measurement", refused: [.deviceMismatch]) {
+      Persona(proofKey: $0.proofKey.copy(), integrity: $0.integrity.copy(), device: $1.device.copy())
+    },
+    persona("changed-app-by-reference", "by a changed app", refused: [.integrityMismatch]) {
+      Persona(proofKey: $0.proofKey.copy(), integrity: $1.integrity.copy(), device: $0.device.copy())
+    },
+    Attack(
+      "replay-by-reference", "An honest M2 with a reference is sent again in the next round.",
+      due: text(of: [.deviceMismatch]), .acceptance
+    ) { (adversary) throws(AttackFault) in
+      let line = try adversary.connectRemembered()
+      let draft = try adversary.draftByReference(on: line)
+      try adversary.checkRemembers(adversary.exchange(draft, on: line))
+      try adversary.proceed(on: line)
+      return Finding(adversary.exchange(draft, on: line), refused: [.deviceMismatch])
+    },
+    Attack(
+      "wrong-proof-after-acceptance",
+      "After an accepted round, the whole token comes with a wrong device proof on the same connection.",
+      due: text(of: [.deviceMismatch]), .acceptance
+    ) { (adversary) throws(AttackFault) in
+      let line = try adversary.connectRemembered()
+      var draft = try adversary.draft(on: line)
+      draft.deviceProof?[0] ^= 1
+      return Finding(adversary.exchange(draft, on: line), refused: [.deviceMismatch])
+    },
+    issued("uses-by-reference", "A trusted token for one use is used again, by reference.", refused: .usesExhausted) {
+      (draft, _) in draft.plan.maximumUses = 1
+    },
+    issued(
+      "expired-by-reference", "A trusted token is used again by reference once it has expired.", refused: .tokenExpired,
+      seconds: 4
+    ) { (draft, time) throws(AttackFault) in
+      guard let time else { throw .notTried("the device has no clock") }
+      draft.plan.expires = time + 2
+    },
+  ]
+
+  /// Makes an attack that sends one M2 for each of `places`, each on a new connection behind an accepted round with the whole token.
+  private static func remembered(
+    _ id: String, _ did: String, at places: [Int] = [0], refused statuses: [Status],
+    _ draft: @escaping @Sendable (inout Adversary, Line, Int) throws(AttackFault) -> Draft
+  ) -> Attack {
+    Attack(id, did, due: text(of: statuses), .acceptance) { (adversary) throws(AttackFault) in
+      var replies: [Reply] = []
+      for place in places {
+        let line = try adversary.connectRemembered()
+        let reply = adversary.exchange(try draft(&adversary, line, place), on: line)
+        if !statuses.contains(.tokenUnknown) { try adversary.checkRemembers(reply) }
+        replies.append(reply)
+      }
+      return Finding(replies, refused: statuses)
+    }
+  }
+
+  /// Makes an attack that changes an honest M2 with a reference.
+  private static func changed(
+    _ id: String, _ did: String, at places: [Int] = [0], refused statuses: [Status],
+    _ change: @escaping @Sendable (inout Draft, Int) -> Void
+  ) -> Attack {
+    remembered(id, "\(did), by reference.", at: places, refused: statuses) {
+      (adversary, line, place) throws(AttackFault) -> Draft in
+      var draft = try adversary.draftByReference(on: line)
+      change(&draft, place)
+      return draft
+    }
+  }
+
+  /// Makes an attack of a prover with one other secret.
+  private static func persona(
+    _ id: String, _ place: String, refused statuses: [Status],
+    _ change: @escaping @Sendable (Persona, Persona) -> Persona
+  ) -> Attack {
+    remembered(id, "The reference of a remembered token is used \(place).", refused: statuses) {
+      (adversary, line, _) throws(AttackFault) -> Draft in
+      let other = change(adversary.persona, try .random(&adversary.random))
+      return try adversary.draft(on: line, as: other, .reference, try adversary.reference(of: adversary.token))
+    }
+  }
+
+  /// Makes an attack with a trusted token of an invented prover, which is presented as a whole and, `seconds` later, by reference.
+  private static func issued(
+    _ id: String, _ did: String, refused status: Status, seconds: CInt = 0,
+    _ change: @escaping @Sendable (inout TokenDraft, UInt64?) throws(AttackFault) -> Void
+  ) -> Attack {
+    Attack(id, did, due: text(of: [status]), [.issuer, .acceptance]) { (adversary) throws(AttackFault) in
+      let persona = try Persona.random(&adversary.random)
+      let line = try adversary.connect()
+      let time = line.clock
+      let token = try adversary.makeToken(of: persona, .cose, isTrusted: true) {
+        (draft) throws(AttackFault) in try change(&draft, time)
+      }
+      let first = adversary.exchange(try adversary.draft(on: line, as: persona, .cose, token), on: line)
+      guard first == .verdict(.accepted, .right) else {
+        throw .notTried("the new token was not accepted: \(first.text)")
+      }
+      try adversary.proceed(on: line)
+      _ = poll(nil, 0, seconds * 1000)
+      let second = adversary.exchange(
+        try adversary.draft(on: line, as: persona, .reference, try adversary.reference(of: token)), on: line)
+      // What is used up need not be remembered.
+      return Finding(second, refused: [status, .tokenUnknown])
+    }
+  }
+}
+
+extension Adversary {
+  /// Connects, has the whole token accepted, and waits for the next challenge.
+  fileprivate mutating func connectRemembered() throws(AttackFault) -> Line {
+    let line = try connect()
+    guard try acceptedRound(on: line) != nil else { throw .notTried("the whole token was not accepted") }
+    return line
+  }
+
+  /// Gives up the attack if the device does not know a token that it accepted in the round before.
+  fileprivate func checkRemembers(_ reply: Reply) throws(AttackFault) {
+    if reply == .verdict(.tokenUnknown, .absent) { throw .notTried("the device remembers no token") }
+  }
+}
