@@ -21,6 +21,7 @@ from seed_writers import (
     literals,
     online,
     sessions,
+    tokens,
     tpm,
     transport,
     vectors,
@@ -52,6 +53,7 @@ WRITERS = (
     host.add_policies,
     literals.add_literals,
     limits.add_limits,
+    tokens.add_opened_tokens,
 )
 
 

@@ -139,7 +139,7 @@ extension AttestationClaims {
   /// Writes the claims as a JWT claims set. Binary claims are padded standard base64.
   ///
   /// Source: RFC 7519 §4.
-  borrowing func appendJSON<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
+  package borrowing func appendJSON<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
     var members: [(String, JSONValue)] = [
       ("iss", .string(issuer.description)), ("iat", .integer(issuedAt)), ("exp", .integer(expires)),
       ("aud", .string(audience.description)), ("did", .string(paddedBase64(deviceID.bytes))),

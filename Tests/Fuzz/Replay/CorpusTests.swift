@@ -85,6 +85,10 @@ struct CorpusTests {
       for other in others { #expect(items.contains(input[..<range.lowerBound] + other + input[range.upperBound...])) }
     }
     #expect(edgeVariants(of: [], limits: usualLimits, count: 9, byteLimit: 64).isEmpty)
+    let wide = wideVariants(of: input, count: 100, byteLimit: 64)
+    #expect(wide.contains([0x43, 0x19, 0x01, 0x40] + input[3...]))
+    #expect(wide.contains(input[..<3] + [0x1a, 0x00, 0x01, 0x00, 0x05] + input[4...]))
+    #expect(wideVariants(of: Array(#"{"a":7}"#.utf8), count: 9, byteLimit: 64).contains(Array(#"{"a":263}"#.utf8)))
   }
 
   @Test func `words have each character, values lie in arrays, and bytes of other formats have limits`() {

@@ -23,6 +23,21 @@ package func edgeVariants(of bytes: [UInt8], limits: [UInt64], count: Int, byteL
   }
 }
 
+/// Returns inputs of which one number is higher by 2^8, 2^16 or 2^32, the same ones each time: a reader that keeps fewer bits of it reads
+/// what it read before.
+///
+/// - Parameters:
+///   - bytes: The input, as text or CBOR.
+///   - count: The highest number of variants.
+///   - byteLimit: The length of the longest variant.
+package func wideVariants(of bytes: [UInt8], count: Int, byteLimit: Int) -> [[UInt8]] {
+  let numbers = edgePlaces(in: bytes).compactMap { place in place.number(in: bytes).map { (place, $0) } }
+  return spread(count, over: numbers.count * 3).compactMap { index in
+    let ((place, number), width) = (numbers[index / 3], [8, 16, 32][index % 3])
+    return place.replaced(in: bytes, by: number &+ 1 << width, byteLimit: byteLimit)
+  }
+}
+
 /// Limits that readers often have.
 package let usualLimits: [UInt64] =
   [0, 10, 12, 24, 31, 60, 100, 253, 366, 1000] + (1...16).map { 1 << $0 } + [1 << 31, 1 << 32, 1 << 53, 1 << 63, .max]
@@ -68,6 +83,15 @@ private func wordRanges(in bytes: [UInt8]) -> [Range<Int>] {
 }
 
 extension EdgePlace {
+  /// The number in this place, if it is one in digits or an integer of CBOR.
+  fileprivate func number(in bytes: [UInt8]) -> UInt64? {
+    switch kind {
+    case .digits(let range): UInt64(String(decoding: bytes[range], as: UTF8.self))
+    case .integer(let range): bytes[range].headNumber
+    case .word, .value, .element, .string, .items, .byte: nil
+    }
+  }
+
   /// Returns the input with another number, length or count in this place; nil if it is too long.
   fileprivate func replaced(in bytes: [UInt8], by edge: UInt64, byteLimit: Int) -> [UInt8]? {
     guard let (range, content) = replacement(in: bytes, by: edge, byteLimit: byteLimit) else { return nil }

@@ -61,6 +61,7 @@ package struct FuzzTarget: Sendable {
       all += endVariants(of: bytes).prefix(variantCount)
       all += wordEndVariants(of: bytes, count: variantCount)
       all += characterVariants(of: bytes, limits: limits, count: count)
+      all += wideVariants(of: bytes, count: variantCount, byteLimit: maximumByteCount)
       for limits in [limits, usualLimits] {
         all += edgeVariants(of: bytes, limits: limits, count: count, byteLimit: maximumByteCount)
       }

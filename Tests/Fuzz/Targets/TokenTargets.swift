@@ -80,8 +80,16 @@ private let joseSources = [
 ]
 
 private func readAttestation(_ bytes: borrowing Span<UInt8>) throws {
-  let claims = try AttestationClaims.read(bytes)
-  note("\(claims.audience) \(claims.issuedAt) \(claims.expires) \(claims.deviceID)")
+  let text = written(try AttestationClaims.read(bytes))
+  note(text)
+  let again = try mustSucceed("claims that were written are refused") { try AttestationClaims.read(text.span) }
+  try require(written(again) == text, "claims that are written and read again differ")
+}
+
+private func written(_ claims: borrowing AttestationClaims) -> [UInt8] {
+  var bytes: [UInt8] = []
+  claims.appendJSON(to: &bytes)
+  return bytes
 }
 
 private func encoded(_ claims: borrowing MeasurementClaims) -> [UInt8] {

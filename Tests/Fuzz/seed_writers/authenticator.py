@@ -107,8 +107,8 @@ def add_containers(seeds):
     names = {"sha1": "http://www.w3.org/2000/09/xmldsig#hmac-sha1"}
     names |= {f"sha{bits}": f"http://www.w3.org/2001/04/xmldsig-more#hmac-sha{bits}" for bits in (256, 384, 512)}
 
-    def container(protection, data, algorithm="hotp", parameters="", policy="", device=""):
-        seeds.add(
+    def container(protection, data, algorithm="hotp", parameters="", policy="", device="", add=seeds.add):
+        add(
             "pskc",
             f'<?xml version="1.0"?><KeyContainer Version="1.0" {namespaces}>{protection}<KeyPackage><DeviceInfo>{device}'
             f'</DeviceInfo><Key Id="ann" Algorithm="urn:ietf:params:xml:ns:keyprov:pskc:{algorithm}"><Issuer>I</Issuer>'
@@ -160,6 +160,9 @@ def add_containers(seeds):
         container(named + method, data)
         container(named + method, encrypted("Secret", kind, value, bytes(len(mac(value)))))
         container(named + method, encrypted("Secret", kind, value))
+        sealed = encrypted("Secret", kind, value, mac(value))
+        both = plain.replace("</Secret>", sealed.removeprefix("<Secret>"))
+        container(named + method, both, add=seeds.add_at_limit)
         container(named, encrypted("Secret", kind, value, mac(value)))
         container(named, encrypted("Secret", f"kw-aes{8 * count}", aes_key_wrap(key, bytes(24))))
     mac_key = bytes(range(20))

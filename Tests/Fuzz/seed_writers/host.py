@@ -82,6 +82,11 @@ def add_policies(seeds):
     for step in steps:
         named["pay"] = {"factors": ["device"], "step_up": [{**step, "factors": ["seal"]}]}
         seeds.add("policy", text({"version": 1, "commands": named}))
+    # One condition, and two, each of which is read by itself.
+    for one, other in zip(steps, [*steps[1:], {}]):
+        for step in (one, {**one, **other}):
+            commands = {"pay": {"factors": ["device"], "step_up": [{**step, "factors": ["seal"]}]}}
+            seeds.add_at_limit("policy", text({"version": 1, "commands": commands}))
     for parameters in (
         [{"range": [0, 9]}, {"one_of": ["a"]}], [{}, {"optional": True}], [{"optional": True}, {}],
         [{"one_of": ["a", "a"]}], [{"one_of": ["x" * 65]}],

@@ -16,10 +16,12 @@ def add_sessions(seeds):
         "proofKey": bytes(16),
     }
     tokens = []
-    for changes in ({}, {"maximumUses": 1}, {"commands": ["unlock"]}, {"version": [1, 2, 3]}, {"user": "ann"}):
+    trusted, foreign = (bytes(8), bytes([1]) * 8), (bytes([2]) * 8, bytes([3]) * 8)
+    restrictions = {}, {"maximumUses": 1}, {"commands": ["unlock"]}, {"version": [1, 2, 3]}, {"user": "ann"}
+    for changes, (signer, authenticator) in [*((changes, trusted) for changes in restrictions), ({}, foreign)]:
         payload = claims.to_cbor({**token_claims, **changes})
-        signed = cbor.Tag(18, [cose.sign_protected(bytes(8)), {}, payload, bytes(64)])
-        tagged = cbor.Tag(17, [cose.mac_protected(bytes([1]) * 8), {}, payload, ZEROS])
+        signed = cbor.Tag(18, [cose.sign_protected(signer), {}, payload, bytes(64)])
+        tagged = cbor.Tag(17, [cose.mac_protected(authenticator), {}, payload, ZEROS])
         for content in (cbor.encode(signed), cbor.encode(tagged), payload):
             header = cbor.Encoded(cose.ephemeral_header(SIGNER.point))
             recipient = [cose.recipient_protected(bytes(8)), header, b""]
@@ -63,6 +65,15 @@ def add_sessions(seeds):
         commands = [session.message_2(head, ZEROS, ZEROS, plain + bytes(16)) for plain in user_commands]
         seeds.add("session-device", *(bytes([kind]) + framed(message) for message in commands))
         seeds.add("session-device", bytes([kind]) + framed(*commands[:5], *[commands[5]] * 8))
+    # Tokens of an issuer that is not trusted, and codes before and in the second in which they end.
+    for kind in range(4):
+        for token in tokens[-3:]:
+            message = session.message_2(
+                session.message_2_head(bytes(16), session.COSE, token), ZEROS, ZEROS, requests[0] + bytes(16)
+            )
+            seeds.add_at_limit("session-device", bytes([kind]) + framed(message))
+    for kind in (0, 16, 48, 64, 80, 112, 128, 192):
+        seeds.add_at_limit("session-device", bytes([kind]) + framed(*users[:2]), bytes([kind]) + framed(users[2]))
     many = [cbor.encode([12, bytes([n] * 16), 1, tokens[0], ZEROS, ZEROS, "user-sync"]) for n in range(10)]
     seeds.add("session-device", b"\x00" + framed(*many), b"\x00" + framed(many[0], many[0]))
     for kind in range(0, 256, 5):

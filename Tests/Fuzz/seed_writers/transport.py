@@ -38,6 +38,8 @@ def add_transport(seeds):
         "advertising",
         structure(1, b"\x06") + structure(7, service) + structure(9, b"lock") + structure(0x21, service + b"\x80"),
     )
+    for body in (service, service + b"\x80", service + b"\x80\x00", service[:-1] + b"\x80"):
+        seeds.add_at_limit("advertising", structure(0x21, body), structure(7, service) + structure(0x21, body))
     seeds.add("advertising", structure(6, service + bytes(16)) + structure(8, b"lo") + b"\x00\x00")
     device = bytes(6) + b"\x01"
     events = {

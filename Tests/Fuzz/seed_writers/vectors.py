@@ -17,7 +17,7 @@ def credulous_cose(token, device):
 
 def credulous_jose(token, device):
     header, key, iv, _, tag = token.decode().split(".")
-    plaintext = jose._decrypt(token, device)
+    plaintext = jose.decrypt(token, device)
     return ".".join((header, key, iv, jose.url_encode(plaintext), tag)).encode(), plaintext
 
 
@@ -32,10 +32,12 @@ def add_tokens(seeds):
                 if is_cose and plaintext[:1] and plaintext[0] >> 5 == cbor.MAP:
                     seeds.add("claims-cbor", plaintext)
                 elif is_cose:
-                    seeds.add("claims-cbor", cbor.decode(plaintext, tags=(cose.SIGN1, cose.MAC0)).value[2])
+                    sealed = cbor.decode(plaintext, tags=(cose.SIGN1, cose.MAC0))
+                    if isinstance(sealed, cbor.Tag):
+                        seeds.add("claims-cbor", sealed.value[2])
                 else:
                     seeds.add("claims-json", base64strict.url_decode(plaintext.decode().split(".")[1]))
-            except (Refused, ValueError, TypeError, IndexError, AttributeError):
+            except (Refused, ValueError, TypeError, IndexError):
                 pass
             seeds.add("cose" if is_cose else "jose", token)
 
