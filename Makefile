@@ -283,10 +283,10 @@ fuzz-coverage: packages database-packages ## Replay the fuzzer's corpora, and co
 	@Tests/Fuzz/fuzz.py coverage $(TARGETS)
 
 # The works are compiled and linked as the program is, but keep their names: valgrind recognises revealed values by one of them.
-# Their support imports Foundation, as that of the benchmark does. The board takes minutes for a function.
+# Their support imports Foundation, as that of the benchmark does. The board takes up to seven minutes for a function.
 CONSTANT_TIME = .build-constant-time
 SECRETS = 10000
-constant-time: packages ## Check that no branch and no address depends on a secret, in a release and on the board (with SECRETS random ones).
+constant-time: packages ## Check that no branch and no address depends on a secret, in a release and on the board, and there no number of instructions on SECRETS random ones.
 	@Tests/install-packages valgrind python3-pytest
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
 	@$(SWIFT) build --quiet --configuration release --scratch-path $(CONSTANT_TIME) --static-swift-stdlib -Xswiftc -static-stdlib \

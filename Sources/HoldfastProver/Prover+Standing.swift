@@ -35,7 +35,7 @@ public struct EnrolmentStanding: Sendable, Equatable {
     case revoked
     /// The prover has left.
     case left
-    /// A newer generation of the device, or the end of the issuer's key there, has replaced it.
+    /// The device's generation was raised, or the issuer's key ended there.
     case superseded
     /// The device is blocked: it gets no more tokens.
     case blocked
@@ -94,7 +94,7 @@ extension Prover {
   public func refresh(
     _ device: DeviceID, exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
   ) throws -> EnrolmentStanding {
-    var (standing, terms) = try ask(about: device, exchange)
+    var (standing, terms) = try ask(about: try enrolments(of: device)[0], exchange)
     if standing.status == .valid, let terms { standing.changesSettings = try renewTerms(terms, for: device) }
     return standing
   }
@@ -103,7 +103,7 @@ extension Prover {
   /// enrolment as ``unenroll(_:)`` does.
   ///
   /// The enrolment is removed also if the service cannot be told. A copy of its token then counts until it expires, or
-  /// until an operator revokes it. A device without a network learns of neither at once.
+  /// until an operator revokes it. A device without a network does not learn of a revocation at once.
   ///
   /// - Parameters:
   ///   - device: the device, which is enrolled. Its enrolment may be damaged; then nothing is told.
@@ -111,7 +111,7 @@ extension Prover {
   /// - Returns: the state of the token as the service answers, usually ``EnrolmentStanding/Status/left``; or the reason
   ///   why it could not be told: the error of `exchange`, or a ``ProverError`` as for ``refresh(_:exchange:)``.
   /// - Throws: the errors of ``unenroll(_:)``, and ``StateFolderFault/replaced(_:)`` in ``ProverError/state(_:)`` if
-  ///   another process has enrolled for the device meanwhile: the newer enrolment stays.
+  ///   another process has enrolled for the device meanwhile: the newer enrolment stays. The service may have been told.
   public func leave(
     _ device: DeviceID, exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
   ) throws(ProverError) -> Result<EnrolmentStanding, any Error> {
@@ -127,22 +127,22 @@ extension Prover {
     _ device: DeviceID, holding token: [UInt8]?, _ exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
   ) throws(ProverError) -> Result<EnrolmentStanding, any Error> {
     // The service must not revoke a token that stays.
-    if let present = try? enrolments(of: device)[0].token, present != token { throw .state(.replaced(device)) }
-    let answer = Result { try ask(about: device, exchange).standing }
+    let present = Result { () throws(ProverError) in try enrolments(of: device)[0] }
+    if let enrolment = try? present.get(), enrolment.token != token { throw .state(.replaced(device)) }
+    let answer = Result { try ask(about: try present.get(), exchange).standing }
     try unenroll(device, holding: token)
     return answer
   }
 
   private func ask(
-    about device: DeviceID, _ exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
+    about enrolment: Enrolment, _ exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
   ) throws -> (standing: EnrolmentStanding, terms: [UInt8]?) {
-    let question = try question(about: device)
+    let question = try question(about: enrolment)
     return try Self.read(try exchange(question), to: question)
   }
 
   /// Measures the app and its host, and returns the question about a device's token. Nothing is stored.
-  private func question(about device: DeviceID) throws(ProverError) -> EnrolmentQuestion {
-    let enrolment = try enrolments(of: device)[0]
+  private func question(about enrolment: Enrolment) throws(ProverError) -> EnrolmentQuestion {
     let digest: Digest
     do throws(CryptographyFailure) { digest = try Terms.digest(of: enrolment.token) } catch {
       throw .state(.cryptography)
@@ -151,7 +151,8 @@ extension Prover {
     // The service has read this form of evidence before.
     prover.measurementPolicy = enrolment.measurementPolicy.intersection(.treeDigests)
     let baseline = try prover.takeBaselines(1, as: AppClaims(), of: try prover.measureForEnrolment())[0]
-    return EnrolmentQuestion(device: device, tokenDigest: digest, evidence: baseline.evidence)
+    return EnrolmentQuestion(
+      device: enrolment.descriptor.deviceID, tokenDigest: digest, evidence: baseline.evidence)
   }
 
   /// Reads the answer to a question. Members that it does not know are ignored.

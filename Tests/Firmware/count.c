@@ -33,11 +33,11 @@ static void executed(unsigned processor, void *block) {
 
 static void translated(uint64_t plugin, Block *block) {
   (void)plugin;
-  size_t count = qemu_plugin_tb_n_insns(block), length = 0;
+  size_t instruction_count = qemu_plugin_tb_n_insns(block), length = 0;
   uint64_t address = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0));
   if (is_skipped(address)) return;
-  for (size_t index = 0; index < count; index++) length += qemu_plugin_insn_size(qemu_plugin_tb_get_insn(block, index));
-  uintptr_t passed = address | (uintptr_t)length << LENGTH_SHIFT | (uintptr_t)count << COUNT_SHIFT;
+  for (size_t index = 0; index < instruction_count; index++) length += qemu_plugin_insn_size(qemu_plugin_tb_get_insn(block, index));
+  uintptr_t passed = address | (uintptr_t)length << LENGTH_SHIFT | (uintptr_t)instruction_count << COUNT_SHIFT;
   qemu_plugin_register_vcpu_tb_exec_cb(block, executed, NO_REGISTERS, (void *)passed);
 }
 

@@ -1,5 +1,4 @@
-// What the plugins of QEMU's in this folder share: the part of QEMU 7.2's qemu-plugin.h that they use, which Debian does not package,
-// and their arguments.
+// The plugins of QEMU's in this folder share this part of QEMU 7.2's qemu-plugin.h, which Debian does not package, and their arguments.
 
 #pragma once
 

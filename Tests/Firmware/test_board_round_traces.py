@@ -1,7 +1,7 @@
 """Secrets show neither in the branches nor in the addresses of what the device makes of them: proofs and their comparison, a whole
 round, codes, and the opening of tokens.
 
-As in `test_board_traces.py`, the trace of a function has to be the same for every secret, or, for the most of many secrets, its number of
+As in `test_board_traces.py`, the trace of a function has to be the same for every secret, or, for most of many secrets, its number of
 instructions. The image is that for vectors.
 """
 
@@ -18,7 +18,7 @@ from traces import COUNT, assert_alike, traces
 
 DICE = random.Random(21)
 # The trace of a token takes as long as that of everything else together. Of the other tokens, instructions are counted.
-TRACED_TOKENS = 4
+TRACED_TOKENS = 8
 VECTOR = bytes(range(1, 13))
 DEVICE_ID = bytes(range(16))
 M1 = session.message_1(DEVICE_ID, bytes(16), bytes(8), session.DEVICE, None)

@@ -1,5 +1,5 @@
-"""What a function on the board does, by plugins of QEMU's: its trace (`trace.c`), that is, each instruction and each address that is read
-or written; and the number of its instructions (`count.c`), which takes a small part of the time."""
+"""Plugins of QEMU's that follow a function on the board. `trace.c` takes its trace, that is, each instruction and each address that is
+read or written. `count.c` counts its instructions, in a small part of the time."""
 
 import os
 import subprocess

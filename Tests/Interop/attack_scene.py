@@ -7,7 +7,7 @@ from holdfast_peer.command_line import CommandLine, descriptor_json
 from holdfast_peer.keys import PrivateKey, point_of_jwk
 
 SOUND, DENIED, UNSOUND, IMPOSTOR, USAGE, UNAVAILABLE = 0, 1, 2, 3, 64, 69
-# One takes half a minute, and has a separate test; the other one four seconds.
+# They take half a minute and four seconds, and have separate tests.
 PATIENT = ("--skip", "late-answer", "--skip", "expired-by-reference")
 
 

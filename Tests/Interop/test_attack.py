@@ -5,6 +5,7 @@ import contextlib
 import json
 import secrets
 import subprocess
+import time
 from xml.etree import ElementTree
 
 import pytest
@@ -18,7 +19,7 @@ from holdfast_peer.keys import PrivateKey
 from holdfast_peer.prover import Attempt, Descriptor
 from holdfast_peer.scripted_device import MOST_ROUNDS, ScriptedDevice
 from reader_of_jose import ReaderOfJOSE
-from unsound_devices import FLAWS, Mailbox, Patient, Served, SoundDevice
+from unsound_devices import FLAWS, AllPlacesForOne, Mailbox, Patient, Served, SoundDevice
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,72 @@ def test_a_device_on_linux_withstands_an_issuer_s_key_and_lockouts(lock):
     more = ("--service", lock.folder / "service", "--destructive", "--user", user.name, "--otp", code, *PATIENT)
     done, report = attack_lock(lock, *more)
     expect_sound(done, report)
-    assert {"password-twice", "lockout", "lockout-by-case"} <= judged(report, "sound")
+    tried = {"password-twice", "lockout", "lockout-by-case", "part-of-a-password", "places-of-one-token"}
+    assert tried <= judged(report, "sound")
+    # The user is locked out now, which is no fault of the device.
+    done, report = attack_lock(lock, *more, "--only", "part-of-a-password")
+    expect_sound(done, report)
+    assert judged(report, "not tried") == {"part-of-a-password"}
+
+
+BY_REFERENCE = (
+    *("flip-reference", "short-reference", "flip-device-proof-by-reference", "flip-integrity-proof-by-reference"),
+    *("no-device-proof-by-reference", "no-integrity-proof-by-reference", "flip-sealed-tag-by-reference"),
+    *("another-host-by-reference", "changed-app-by-reference", "replay-by-reference", "wrong-proof-after-acceptance"),
+    *("uses-by-reference", "expired-by-reference"),
+)
+
+
+def only(*ids):
+    return (word for each in ids for word in ("--only", each))
+
+
+def test_a_device_on_linux_judges_remembered_tokens_as_whole_ones(lock):
+    done, report = attack_lock(lock, "--service", lock.folder / "service", *only(*BY_REFERENCE))
+    expect_sound(done, report)
+    assert judged(report, "sound") == set(BY_REFERENCE)
+
+
+class WithoutMemory(SoundDevice):
+    """No token is remembered."""
+
+    def remember(self, second):
+        pass
+
+
+class WithoutClock(SoundDevice):
+    """The time stands still."""
+
+    def message_1(self, **changes):
+        return super().message_1(clock=int(self.started), **changes)
+
+    def decide(self, second, request):
+        if second.claims["expires"] > self.started:
+            second.claims = {**second.claims, "expires": time.time() + 60}
+        return super().decide(second, request)
+
+    started = time.time()
+
+
+class OnePlaceForProvers(AllPlacesForOne):
+    """Whoever was accepted keeps the only place, as at a bridge to a line."""
+
+    place_count = 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "tried", "untried"),
+    [
+        (WithoutMemory, {"flip-reference", "wrong-proof-after-acceptance"}, {"changed-app-by-reference"}),
+        (WithoutClock, {"uses-by-reference"}, {"expired-by-reference"}),
+        (OnePlaceForProvers, set(), {"places-of-one-token"}),
+    ],
+)
+def test_a_sound_device_that_can_do_less_is_not_judged_by_it(scene, kind, tried, untried):
+    with Served(scene.model(kind), str(scene.socket)):
+        done, report = scene.attack("--service", scene.service, *only(*tried, *untried))
+    expect_sound(done, report)
+    assert (judged(report, "sound"), judged(report, "not tried")) == (tried, untried)
 
 
 class BridgedTerminal(BridgedDevice):

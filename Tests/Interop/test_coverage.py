@@ -1,5 +1,5 @@
-"""docs/coverage.md is whole, counts its rows, and names only files, verbs, declarations and tests that exist. What it says is there can
-be used from outside, and its verbs have their arguments."""
+"""docs/coverage.md is whole, counts its rows, and names only files, verbs, declarations and tests that exist. A row that says yes names
+something that can be used from outside, and verbs have their arguments."""
 
 import functools
 import json

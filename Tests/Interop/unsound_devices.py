@@ -403,21 +403,27 @@ class EndlessByReference(WithoutLimitsByReference):
 class AllPlacesForOne(SoundDevice):
     """Of 64 places, one token may keep all."""
 
+    place_count = 64
+
     def __init__(self, *arguments):
         super().__init__(*arguments)
         self.kept = 0
 
     def next_message(self, connection, status):
-        if status is None and self.kept >= 64:
+        if status is None and self.kept >= self.place_count:
             connection.send(session.message_3(STATUS["busy"], None))
             return None
         if status != STATUS["accepted"]:
             return super().next_message(connection, status)
-        self.kept += 1
+        self.keep(1)
         try:
             return super().next_message(connection, status)
         finally:
-            self.kept -= 1
+            self.keep(-1)
+
+    def keep(self, change):
+        with self.lock:
+            self.kept += change
 
 
 class Mailbox(SoundDevice):

@@ -13,7 +13,7 @@ extension Attack {
     },
     remembered(
       "short-reference", "The reference of a remembered token is cut off.", at: [15, 8, 0],
-      refused: [.malformed, .tokenUnknown]
+      refused: [.malformed, .tokenUnknown, .tokenInvalid]
     ) { (adversary, line, count) throws(AttackFault) -> Draft in
       try adversary.draft(
         on: line, as: adversary.persona, .reference, Array(try adversary.reference(of: adversary.token).prefix(count)))
@@ -56,7 +56,9 @@ extension Attack {
       let draft = try adversary.draftByReference(on: line)
       try adversary.checkRemembers(adversary.exchange(draft, on: line))
       try adversary.proceed(on: line)
-      return Finding(adversary.exchange(draft, on: line), refused: [.deviceMismatch])
+      let reply = adversary.exchange(draft, on: line)
+      try adversary.checkRemembers(reply)
+      return Finding(reply, refused: [.deviceMismatch])
     },
     Attack(
       "wrong-proof-after-acceptance",
@@ -68,15 +70,29 @@ extension Attack {
       draft.deviceProof?[0] ^= 1
       return Finding(adversary.exchange(draft, on: line), refused: [.deviceMismatch])
     },
-    issued("uses-by-reference", "A trusted token for one use is used again, by reference.", refused: .usesExhausted) {
-      (draft, _) in draft.plan.maximumUses = 1
+    Attack(
+      "uses-by-reference", "A trusted token for one use is used again, by reference.",
+      due: text(of: [.usesExhausted, .tokenUnknown]), [.issuer, .acceptance]
+    ) { (adversary) throws(AttackFault) in
+      let issued = try adversary.acceptedToken { (plan, _) in plan.maximumUses = 1 }
+      return Finding(
+        try adversary.byReference(issued, on: try adversary.connect()), refused: [.usesExhausted, .tokenUnknown])
     },
-    issued(
-      "expired-by-reference", "A trusted token is used again by reference once it has expired.", refused: .tokenExpired,
-      seconds: 4
-    ) { (draft, time) throws(AttackFault) in
-      guard let time else { throw .notTried("the device has no clock") }
-      draft.plan.expires = time + 2
+    Attack(
+      "expired-by-reference", "A trusted token is used again by reference once it has expired.",
+      due: text(of: [.tokenExpired, .tokenUnknown]), [.issuer, .acceptance]
+    ) { (adversary) throws(AttackFault) in
+      var end: UInt64 = 0
+      let issued = try adversary.acceptedToken { (plan, time) throws(AttackFault) in
+        guard let time else { throw .notTried("the device tells no time") }
+        end = time + 2
+        plan.expires = end
+      }
+      _ = poll(nil, 0, 4000)
+      let line = try adversary.connect()
+      // Without a real clock, the time is that of the newest token.
+      guard let time = line.clock, time >= end else { throw .notTried("the device's clock stands still, or is slow") }
+      return Finding(try adversary.byReference(issued, on: line), refused: [.tokenExpired, .tokenUnknown])
     },
   ]
 
@@ -121,31 +137,12 @@ extension Attack {
       return try adversary.draft(on: line, as: other, .reference, try adversary.reference(of: adversary.token))
     }
   }
+}
 
-  /// Makes an attack with a trusted token of an invented prover, which is presented as a whole and, `seconds` later, by reference.
-  private static func issued(
-    _ id: String, _ did: String, refused status: Status, seconds: CInt = 0,
-    _ change: @escaping @Sendable (inout TokenDraft, UInt64?) throws(AttackFault) -> Void
-  ) -> Attack {
-    Attack(id, did, due: text(of: [status]), [.issuer, .acceptance]) { (adversary) throws(AttackFault) in
-      let persona = try Persona.random(&adversary.random)
-      let line = try adversary.connect()
-      let time = line.clock
-      let token = try adversary.makeToken(of: persona, .cose, isTrusted: true) {
-        (draft) throws(AttackFault) in try change(&draft, time)
-      }
-      let first = adversary.exchange(try adversary.draft(on: line, as: persona, .cose, token), on: line)
-      guard first == .verdict(.accepted, .right) else {
-        throw .notTried("the new token was not accepted: \(first.text)")
-      }
-      try adversary.proceed(on: line)
-      _ = poll(nil, 0, seconds * 1000)
-      let second = adversary.exchange(
-        try adversary.draft(on: line, as: persona, .reference, try adversary.reference(of: token)), on: line)
-      // What is used up need not be remembered.
-      return Finding(second, refused: [status, .tokenUnknown])
-    }
-  }
+/// A token of an invented prover that the device has accepted.
+private struct IssuedToken {
+  let persona: Persona
+  let token: [UInt8]
 }
 
 extension Adversary {
@@ -154,6 +151,30 @@ extension Adversary {
     let line = try connect()
     guard try acceptedRound(on: line) != nil else { throw .notTried("the whole token was not accepted") }
     return line
+  }
+
+  /// Has the device accept a new trusted token as a whole.
+  ///
+  /// - Parameter change: changes the token's claims; it gets the device's time, too.
+  fileprivate mutating func acceptedToken(
+    _ change: (inout TokenPlan, UInt64?) throws(AttackFault) -> Void
+  ) throws(AttackFault) -> IssuedToken {
+    let persona = try Persona.random(&random)
+    let line = try connect()
+    let time = line.clock
+    let token = try makeToken(of: persona, .cose, isTrusted: true) { (draft) throws(AttackFault) in
+      try change(&draft.plan, time)
+    }
+    let reply = exchange(try draft(on: line, as: persona, .cose, token), on: line)
+    guard reply == .verdict(.accepted, .right) else {
+      throw .notTried("the new token was not accepted: \(reply.text)")
+    }
+    return IssuedToken(persona: persona, token: token)
+  }
+
+  /// Presents a token by its reference.
+  fileprivate mutating func byReference(_ issued: IssuedToken, on line: Line) throws(AttackFault) -> Reply {
+    exchange(try draft(on: line, as: issued.persona, .reference, try reference(of: issued.token)), on: line)
   }
 
   /// Gives up the attack if the device does not know a token that it accepted in the round before.

@@ -21,15 +21,19 @@ extension Attack {
     Attack(
       "part-of-a-password",
       "The right password is given without its last digit, then only its first digit, then an empty one.",
-      due: text(of: [.otpRejected]) + ", for each", [.user, .destruction]
+      due: text(of: [.otpRejected, .malformed, .factorMissing]) + ", for each", [.user, .destruction]
     ) { (adversary) throws(AttackFault) in
       let digits = adversary.code.map { [UInt8]($0.code.bytes) } ?? []
       var replies: [Reply] = []
       for count in [digits.count - 1, 1, 0] {
         let part = adversary.code.flatMap { UserCode(user: $0.user, digits: Array(digits.prefix(count))) }
-        replies.append(try adversary.passwordRound(part))
+        let reply = try adversary.passwordRound(part)
+        if reply == .lockedOut, replies.isEmpty { throw .notTried("the user was locked out before") }
+        if reply == .lockedOut { break }
+        if count > 0 { try adversary.checkNeedsOnlyPassword(reply) }
+        replies.append(reply)
       }
-      return Finding(replies, refused: [.otpRejected, .malformed, .factorMissing, .commandRefused])
+      return Finding(replies, refused: [.otpRejected, .malformed, .factorMissing])
     },
     ofAnotherUser(
       "password-of-another-user", "A right password is given with a trusted token for another user.", .cose, []),
@@ -146,7 +150,7 @@ extension Adversary {
   }
 
   /// Gives up the attack if a device refuses its command for another reason than the password.
-  private func checkNeedsOnlyPassword(_ reply: Reply) throws(AttackFault) {
+  fileprivate func checkNeedsOnlyPassword(_ reply: Reply) throws(AttackFault) {
     if reply == .verdict(.commandRefused, .right) { throw .notTried("the device refuses the command") }
     if reply == .verdict(.factorMissing, .right) { throw .notTried("the command needs more than a password") }
   }

@@ -179,7 +179,12 @@ extension HoldfastClient {
     }
     state.withLock { state in
       let isNewest = state.configuration.map { $0.revision >= revision } ?? false
-      state.configurationStatus = status == .success && !isNewest ? .noService : status
+      // Another fetch may have got the announced one meanwhile.
+      if isNewest, revision > 0 {
+        state.configurationStatus = .success
+      } else {
+        state.configurationStatus = status == .success && !isNewest ? .noService : status
+      }
     }
   }
 

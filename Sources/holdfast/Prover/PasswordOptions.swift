@@ -34,10 +34,10 @@ extension AuthenticatorOptions {
 
 /// The options with which the device checks a PIN before it is used for something else.
 struct PINCheckOptions: ParsableArguments {
-  @Option(help: "For the check of the PIN: the state folder that enroll filled.", completion: .directory)
+  @Option(help: "For the check by the device: the state folder that enroll filled.", completion: .directory)
   var state: String?
 
-  @Option(help: "For the check of the PIN: a harmless command of the device that needs a one-time password.")
+  @Option(help: "For the check by the device: a harmless command of the device that needs a one-time password.")
   var checkCommand: String?
 
   /// Whether any of them is given.
@@ -56,6 +56,6 @@ struct PINCheckOptions: ParsableArguments {
   }
 
   private static var incomplete: Failure {
-    Failure(.usage, "the device's check of the PIN requires --state and --check-command")
+    Failure(.usage, "the check by the device requires --state and --check-command")
   }
 }

@@ -134,8 +134,8 @@ private final class SessionDevice {
   private var session: DeviceSession<Environment>
   private let machine = CountingMachine()
 
-  /// The bits of `kind` choose what the policy accepts, whether there is a clock, or the code's last second, and whether the owner demands
-  /// a protection.
+  /// The bits of `kind` choose what the policy accepts, whether there is a clock, and whether the owner demands a protection. With a
+  /// demand and no clock, the code has just ended.
   init(_ kind: UInt8) {
     let (store, policy) = (MemoryStore(), TestPolicy())
     store.floor = testTime
@@ -160,7 +160,7 @@ private final class SessionDevice {
     if let code = try? OneUseCode.random(using: &random) {
       try? store.issue(
         code, id: 1, for: kind & 16 == 0 ? .activation : .unlock, of: kind & 32 == 0 ? bob : ann,
-        expires: testTime + (kind & 64 == 0 ? 100 : 0), otp: hotpMethod, seal: timeSealMethod)
+        expires: testTime + (kind & 192 == 192 ? 0 : 100), otp: hotpMethod, seal: timeSealMethod)
     }
     session = DeviceSession(
       deviceID: DeviceID(), keyID: KeyID(), cryptography: CredulousCryptography(), key: CredulousKey(), store: store,

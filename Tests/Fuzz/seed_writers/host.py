@@ -83,7 +83,7 @@ def add_policies(seeds):
         named["pay"] = {"factors": ["device"], "step_up": [{**step, "factors": ["seal"]}]}
         seeds.add("policy", text({"version": 1, "commands": named}))
     # One condition, and two, each of which is read by itself.
-    for one, other in zip(steps, [*steps[1:], {}]):
+    for one, other in zip(steps, [*steps[1:], {}], strict=True):
         for step in (one, {**one, **other}):
             commands = {"pay": {"factors": ["device"], "step_up": [{**step, "factors": ["seal"]}]}}
             seeds.add_at_limit("policy", text({"version": 1, "commands": commands}))

@@ -65,14 +65,14 @@ def add_sessions(seeds):
         commands = [session.message_2(head, ZEROS, ZEROS, plain + bytes(16)) for plain in user_commands]
         seeds.add("session-device", *(bytes([kind]) + framed(message) for message in commands))
         seeds.add("session-device", bytes([kind]) + framed(*commands[:5], *[commands[5]] * 8))
-    # Tokens of an issuer that is not trusted, and codes before and in the second in which they end.
+    # Tokens of an issuer that is not trusted, and codes before they end, and in the second in which they do.
     for kind in range(4):
         for token in tokens[-3:]:
             message = session.message_2(
                 session.message_2_head(bytes(16), session.COSE, token), ZEROS, ZEROS, requests[0] + bytes(16)
             )
             seeds.add_at_limit("session-device", bytes([kind]) + framed(message))
-    for kind in (0, 16, 48, 64, 80, 112, 128, 192):
+    for kind in (0, 16, 48, 64, 80, 112, 128, 192, 208, 240):
         seeds.add_at_limit("session-device", bytes([kind]) + framed(*users[:2]), bytes([kind]) + framed(users[2]))
     many = [cbor.encode([12, bytes([n] * 16), 1, tokens[0], ZEROS, ZEROS, "user-sync"]) for n in range(10)]
     seeds.add("session-device", b"\x00" + framed(*many), b"\x00" + framed(many[0], many[0]))

@@ -78,7 +78,7 @@ struct ServiceCallOptions: ParsableArguments {
     return usual
   }
 
-  /// Returns what carries a question about a token to a service, for ``Prover``. It throws failures.
+  /// Returns a function that carries a question about a token to a service, for ``Prover``. It throws failures.
   func exchange(
     _ operation: ServiceOperation, at services: String, state: String, issuer: ServiceAddress?
   ) -> (EnrolmentQuestion) throws -> [UInt8] {

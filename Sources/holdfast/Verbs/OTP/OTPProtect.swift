@@ -118,6 +118,7 @@ struct OTPProtect: Verb {
     let target = try target(in: folder)
     if isAboutMasks {
       let masks = try masksToTakeOff(of: target.protection)
+      let added = ProtectionSecret(key: try new.additionalKey(), host: try new.hostSecret())
       let old: ProtectionSecret
       if let connect {
         let present = try unlocking.secret(for: target.protection)
@@ -127,7 +128,6 @@ struct OTPProtect: Verb {
       } else {
         old = try unlocking.secret(for: masks)
       }
-      let added = ProtectionSecret(key: try new.additionalKey(), host: try new.hostSecret())
       try change(target, from: old, to: added, in: folder)
     } else {
       let old = try unlocking.secret(for: target.protection, question: "old PIN")
@@ -235,8 +235,8 @@ struct OTPProtect: Verb {
 
   /// The reason why the device may reject codes from now on.
   private var suspicion: String {
-    guard isAboutMasks else { return "the old PIN or key was wrong" }
-    return removeKeys || unlocking.keyFile != nil || unlocking.keyFd != nil
+    guard isAboutMasks || connect != nil else { return "the old PIN or key was wrong" }
+    return connect == nil && (removeKeys || unlocking.keyFile != nil || unlocking.keyFd != nil)
       ? "the present key was wrong, or the PIN of that code"
       : "the PIN of that code was wrong, or another key was given"
   }
