@@ -286,7 +286,7 @@ fuzz-coverage: packages database-packages ## Replay the fuzzer's corpora, and co
 # Their support imports Foundation, as that of the benchmark does. The board takes up to seven minutes for a function.
 CONSTANT_TIME = .build-constant-time
 SECRETS = 10000
-constant-time: packages ## Check that no branch and no address depends on a secret, in a release and on the board, and there no number of instructions on SECRETS random ones.
+constant-time: packages ## Check that no branch and no address depends on a secret, in a release and on the board, where instructions are also counted over SECRETS random ones.
 	@Tests/install-packages valgrind python3-pytest
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
 	@$(SWIFT) build --quiet --configuration release --scratch-path $(CONSTANT_TIME) --static-swift-stdlib -Xswiftc -static-stdlib \

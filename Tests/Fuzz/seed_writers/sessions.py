@@ -5,6 +5,7 @@ import json
 from holdfast_peer import cbor, claims, cose, issuer, session
 
 from .shared import SIGNER, TEST_TIME, ZEROS, framed
+from .tokens import in_cose
 
 
 def add_sessions(seeds):
@@ -23,10 +24,7 @@ def add_sessions(seeds):
         signed = cbor.Tag(18, [cose.sign_protected(signer), {}, payload, bytes(64)])
         tagged = cbor.Tag(17, [cose.mac_protected(authenticator), {}, payload, ZEROS])
         for content in (cbor.encode(signed), cbor.encode(tagged), payload):
-            header = cbor.Encoded(cose.ephemeral_header(SIGNER.point))
-            recipient = [cose.recipient_protected(bytes(8)), header, b""]
-            body = [cose.CONTENT_PROTECTED, {5: bytes(12)}, content + bytes(16), [recipient]]
-            tokens.append(cbor.encode(cbor.Tag(cose.ENCRYPT, body)))
+            tokens.append(in_cose(content))
     rounds = []
     requests = [session.request(name) for name in ("unlock", "lock", "status", "configure", "open-safe", "other")]
     requests += [

@@ -136,7 +136,7 @@ struct OTPProtect: Verb {
     }
   }
 
-  /// Has the device accept a one-time password under what the record needs now.
+  /// Has the device accept a one-time password under the present PIN or key.
   private func checkAtDevice(
     _ connect: String, _ old: borrowing ProtectionSecret, of target: Record, in folder: Authenticator
   ) throws(Failure) {
