@@ -332,7 +332,7 @@ let package = Package(
       name: "HoldfastServiceTests",
       dependencies: [
         "HoldfastCore", "HoldfastDatabase", "HoldfastDevice", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux",
-        "HoldfastOpenSSL", "HoldfastService", "HoldfastStorage", "TestPostgreSQL", "TestSupport",
+        "HoldfastOpenSSL", "HoldfastProver", "HoldfastService", "HoldfastStorage", "TestPostgreSQL", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -55,7 +55,8 @@ import Testing
     #expect(try test.enrol(TestApp(salt: 5), invitation: unknown).reasons == ["unknownInvitation"])
     let (id, revoked) = try test.fleet.invite(to: test.device.deviceID, TokenPermission(), for: 60, by: test.owner)
     try test.fleet.revoke(invitation: id, by: test.owner)
-    #expect(try test.enrol(TestApp(salt: 6), invitation: revoked).reasons == ["revokedInvitation"])
+    let refused = try test.enrol(TestApp(salt: 6), invitation: revoked)
+    #expect(refused.reasons == ["revokedInvitation"] && refused.sentences == ["The invitation was revoked."])
     #expect(throws: AdministrationFault.conflict(.usedInvitation)) {
       try test.fleet.revoke(invitation: id, by: test.owner)
     }

@@ -1,11 +1,24 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastIssuer
+import HoldfastProver
 import HoldfastService
 import TestSupport
 import Testing
 
 @Suite struct StandingTests {
+  @Test(arguments: TokenStanding.Status.allCases)
+  func `a prover knows each state of a token by the name that the service has for it`(
+    status: TokenStanding.Status
+  ) throws {
+    let answer = JSONValue.object([
+      ("token", .string(hexadecimal(Digest()))), ("status", .string(status.rawValue)), ("expires", .integer(1)),
+    ])
+    let read = try EnrolmentAnswer(answer.compact(), about: Digest()).standing.status
+    #expect(read.name == status.rawValue)
+    if case .other = read { Issue.record("the prover has no state of this name") }
+  }
+
   @Test(arguments: TestedDatabase.installed)
   func `a prover learns what became of its token, and gets the terms of the present policy`(
     database: TestedDatabase

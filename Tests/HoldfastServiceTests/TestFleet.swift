@@ -177,6 +177,9 @@ extension TokenAnswer {
     if case .refused(let refusal) = self { refusal.reasons.map { $0.identifier } } else { [] }
   }
 
+  /// The reasons for people.
+  var sentences: [String] { if case .refused(let refusal) = self { refusal.reasons.map { $0.text } } else { [] } }
+
   var token: StoredToken? { if case .issued(let token) = self { token } else { nil } }
 
   var request: RequestID? { if case .waiting(let id) = self { id } else { nil } }

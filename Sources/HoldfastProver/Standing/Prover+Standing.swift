@@ -2,76 +2,6 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastMeasurement
 
-/// A prover's question about one of its tokens, or its notice that it leaves, for the service that issued the token.
-public struct EnrolmentQuestion: Sendable {
-  /// The device that the token is for.
-  public let device: DeviceID
-  /// SHA-256 of the token, 32 bytes, by which the service finds it: no prover knows the id of a token.
-  public let tokenDigest: Digest
-  /// Fresh evidence of the app and its host, at most 65,536 bytes, in the form of the device's enrolment.
-  public let evidence: [UInt8]
-
-  /// The body of `POST /v1/enrolment` or `POST /v1/leave` at an online service: a JSON object with the members
-  /// `evidence` (padded base64), `device` (32 hexadecimal digits) and `token` (the 64 digits of ``tokenDigest``).
-  public var body: [UInt8] { json.compact() }
-
-  package var json: JSONValue {
-    .object([
-      ("evidence", .string(paddedBase64(evidence))), ("device", .string(hexadecimal(device))),
-      ("token", .string(hexadecimal(tokenDigest))),
-    ])
-  }
-}
-
-/// The state of a device's token, as the service that issued it knows it.
-public struct EnrolmentStanding: Sendable, Equatable {
-  /// The states of a token. Only ``valid`` is good.
-  public enum Status: Sendable, Equatable {
-    /// The service would give the token out again.
-    case valid
-    /// The token has expired.
-    case expired
-    /// An operator revoked it.
-    case revoked
-    /// The prover has left.
-    case left
-    /// The device's generation was raised, or the issuer's key ended there.
-    case superseded
-    /// The device is blocked: it gets no more tokens.
-    case blocked
-    /// A state that this version does not know, with the name that the service has for it.
-    case other(BoundedText<32>)
-
-    private static let known: [(name: String, status: Status)] = [
-      ("valid", .valid), ("expired", .expired), ("revoked", .revoked), ("left", .left), ("superseded", .superseded),
-      ("blocked", .blocked),
-    ]
-
-    /// Reads the name of a state, 1 to 32 bytes; nil for another length.
-    init?(_ name: String) {
-      if let known = Self.known.first(where: { $0.name == name }) {
-        self = known.status
-        return
-      }
-      guard !name.isEmpty, let text = BoundedText<32>(name) else { return nil }
-      self = .other(text)
-    }
-
-    /// The name that the service has for the state, 1 to 32 bytes.
-    public var name: String {
-      if case .other(let name) = self { return name.description }
-      return Self.known.first { $0.status == self }?.name ?? ""
-    }
-  }
-
-  /// The state.
-  public let status: Status
-  /// The end of the token's validity, in Unix seconds.
-  public let expires: UInt64
-  /// Whether the answer brought other settings for the app; see ``EnrolmentState/settings``.
-  public fileprivate(set) var changesSettings = false
-}
-
 /// The enrolment of a device as its service is asked about it.
 extension Prover {
   /// Asks the service that issued a device's token whether the token is still good, and takes over the terms that it
@@ -94,8 +24,11 @@ extension Prover {
   public func refresh(
     _ device: DeviceID, exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
   ) throws -> EnrolmentStanding {
-    var (standing, terms) = try ask(about: try enrolments(of: device)[0], exchange)
-    if standing.status == .valid, let terms { standing.changesSettings = try renewTerms(terms, for: device) }
+    let answer = try ask(about: try enrolments(of: device)[0], exchange)
+    var standing = answer.standing
+    if standing.status == .valid, let terms = answer.terms {
+      standing.changesSettings = try renewTerms(terms, for: device)
+    }
     return standing
   }
 
@@ -136,9 +69,9 @@ extension Prover {
 
   private func ask(
     about enrolment: Enrolment, _ exchange: (_ question: EnrolmentQuestion) throws -> [UInt8]
-  ) throws -> (standing: EnrolmentStanding, terms: [UInt8]?) {
+  ) throws -> EnrolmentAnswer {
     let question = try question(about: enrolment)
-    return try Self.read(try exchange(question), to: question)
+    return try EnrolmentAnswer(try exchange(question), about: question.tokenDigest)
   }
 
   /// Measures the app and its host, and returns the question about a device's token. Nothing is stored.
@@ -153,19 +86,6 @@ extension Prover {
     let baseline = try prover.takeBaselines(1, as: AppClaims(), of: try prover.measureForEnrolment())[0]
     return EnrolmentQuestion(
       device: enrolment.descriptor.deviceID, tokenDigest: digest, evidence: baseline.evidence)
-  }
-
-  /// Reads the answer to a question. Members that it does not know are ignored.
-  private static func read(
-    _ answer: [UInt8], to question: EnrolmentQuestion
-  ) throws(ProverError) -> (standing: EnrolmentStanding, terms: [UInt8]?) {
-    let value = try? JSONValue(
-      parsing: answer, byteLimit: MeasurementToken.maximumAnswerByteCount, otherNumbers: .asText)
-    guard let value, value["token"]?.text == hexadecimal(question.tokenDigest),
-      let status = value["status"]?.text.flatMap({ EnrolmentStanding.Status($0) }),
-      let expires = value["expires"]?.number, value["terms"].map({ $0.text != nil }) ?? true
-    else { throw .malformedAnswer }
-    return (EnrolmentStanding(status: status, expires: expires), value["terms"]?.text.map { Array($0.utf8) })
   }
 
   /// Replaces the terms of a device's enrolment by newer ones of the same issuer. The time for which the issuer allows
