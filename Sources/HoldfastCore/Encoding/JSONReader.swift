@@ -17,7 +17,6 @@ package struct JSONReader: ~Escapable {
   package init(_ text: Span<UInt8>) throws(EncodingFault) {
     guard isValidUTF8(text) else { throw .malformed }
     self.text = text
-    skipWhitespace()
   }
 
   /// Begins an object, and returns its position for ``nextMember(_:)``.
@@ -31,13 +30,8 @@ package struct JSONReader: ~Escapable {
   @_lifetime(copy self)
   package mutating func nextMember(_ object: inout JSONObjectPosition) throws(EncodingFault) -> JSONString? {
     skipWhitespace()
-    if take(0x7d) {
-      skipWhitespace()
-      return nil
-    }
-    if object.memberCount > 0 {
-      try expect(0x2c)
-    }
+    if take(0x7d) { return nil }
+    if object.memberCount > 0 { try expect(0x2c) }
     let nameStart = position
     let name = try string()
     try refuseDuplicate(of: name, startingAt: nameStart, in: object)
@@ -56,10 +50,7 @@ package struct JSONReader: ~Escapable {
   /// counts the elements.
   package mutating func nextElement(_ index: inout Int) throws(EncodingFault) -> Bool {
     skipWhitespace()
-    if take(0x5d) {
-      skipWhitespace()
-      return false
-    }
+    if take(0x5d) { return false }
     if index > 0 { try expect(0x2c) }
     index += 1
     return true
@@ -103,7 +94,6 @@ package struct JSONReader: ~Escapable {
     guard digitCount > 0 else { throw .unexpected }
     guard digitCount == 1 || text[start] != 0x30 else { throw .malformed }
     if position < text.count, isNumberCharacter(text[position]) { throw .malformed }
-    skipWhitespace()
     return value
   }
 
@@ -135,7 +125,6 @@ package struct JSONReader: ~Escapable {
     case 0x6e: try expect("null")
     default: _ = try unsigned()
     }
-    skipWhitespace()
   }
 
   /// Throws `malformed` if an earlier member of the object has this name. It reads the object again from its start:
@@ -147,25 +136,22 @@ package struct JSONReader: ~Escapable {
     for _ in 0..<object.memberCount {
       _ = earlier.take(0x2c)
       guard try !earlier.string().equals(name) else { throw .malformed }
-      try earlier.expect(0x3a)
       try earlier.passValue()
     }
   }
 
-  /// Skips the value of a member that was read before. It does not compare the names in that value again, since each
-  /// level of nesting would multiply the work of the level around it.
+  /// Skips the colon and the value of a member that was read before, up to the comma. It does not compare the names in that value again,
+  /// since each level of nesting would multiply the work of the level around it.
   private mutating func passValue() throws(EncodingFault) {
     var depth = 0
-    while position < text.count {
+    while text.count > position {
       switch text[position] {
       case 0x22:
         _ = try string()
         continue
       case 0x7b, 0x5b: depth += 1
       case 0x2c where depth == 0: return
-      case 0x7d, 0x5d:
-        guard depth > 0 else { return }
-        depth -= 1
+      case 0x7d, 0x5d: depth -= 1
       default: break
       }
       position += 1

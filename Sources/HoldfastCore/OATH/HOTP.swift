@@ -73,14 +73,10 @@ enum Truncation {
     let far = mask(offset >> 3)
     head ^= (head ^ tail) & far
     tail ^= (tail ^ bigEndian(code, 16, 4) << 32) & far
-    let four = mask(offset >> 2)
-    head ^= (head ^ (head << 32 | tail >> 32)) & four
-    tail ^= (tail ^ tail << 32) & four
-    let two = mask(offset >> 1)
-    head ^= (head ^ (head << 16 | tail >> 48)) & two
-    tail ^= (tail ^ tail << 16) & two
-    let one = mask(offset)
-    head ^= (head ^ (head << 8 | tail >> 56)) & one
+    head ^= (head ^ (head << 32 | tail >> 32)) & mask(offset >> 2)
+    // At most three bytes are left to move, so that the head has all that is needed.
+    head ^= (head ^ head << 16) & mask(offset >> 1)
+    head ^= (head ^ head << 8) & mask(offset)
     return UInt32(truncatingIfNeeded: head >> 32) & 0x7fff_ffff
   }
 

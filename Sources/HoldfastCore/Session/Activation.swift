@@ -116,7 +116,6 @@ extension DeviceSession {
       $0.activatedUser(realClock: clock)
     }
     guard isActivated else { return .otpRejected }
-    isRecorded = true
     credential = .code(pending.codeID)
     return reply(Message.activatedType, answer)
   }
@@ -136,7 +135,6 @@ extension DeviceSession {
     guard try store.unlock(code.id, realClock: clock, decide: { $0.unlockedUser(realClock: clock) }) else {
       return .otpRejected
     }
-    isRecorded = true
     credential = .code(code.id)
     return reply(Message.unlockedType, answer)
   }

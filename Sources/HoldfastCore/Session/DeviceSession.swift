@@ -25,7 +25,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   package var running = RunningTime()
   /// Whether the last challenge can still be answered. It is good for one answer.
   package var isChallengeOpen = false
-  /// Whether the store has recorded the message that is being answered: a round, an activation or an unlocking.
+  /// Whether the store has recorded the round that is being answered.
   package var isRecorded = false
   /// An activation that was granted and waits for its confirmation.
   package var activation: PendingActivation?

@@ -197,8 +197,8 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
     var head = MessageBuffer()
     let fresh: FixedBytes<16>
     do throws(RandomFailure) { fresh = try random.fixedBytes() } catch { throw .random }
-    encodeHead(random: fresh, into: &head)
     do throws(CryptographyFailure) {
+      try encodeHead(random: fresh, into: &head)
       let transcript = try Transcript(challenge: message, head: head.bytes, using: &cryptography)
       let keys = try SessionKeys(
         proofKey: identity.proofKey, device: identity.device, transcript: transcript, using: &cryptography)
@@ -208,13 +208,10 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
     } catch { throw .cryptography }
   }
 
-  private mutating func encodeHead(random: FixedBytes<16>, into head: inout MessageBuffer) {
-    var reference: TokenReference?
-    if sendsReference {
-      do throws(CryptographyFailure) {
-        reference = try tokenReference(token.bytes, using: &cryptography)
-      } catch { sendsReference = false }
-    }
+  private mutating func encodeHead(
+    random: FixedBytes<16>, into head: inout MessageBuffer
+  ) throws(CryptographyFailure) {
+    let reference = sendsReference ? try tokenReference(token.bytes, using: &cryptography) : nil
     do throws(EncodingFault) {
       if let reference {
         try ProofMessageHead.encode(random: random, encoding: .reference, token: reference.bytes, into: &head)

@@ -58,10 +58,9 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
       case .silence:
         let now = clock.monotonicMilliseconds()
         if now >= deadline { return .silence }
-        if opening.count > 0, now >= repetition {
-          Self.transmit(opening.bytes, to: &board)
-          repetition = now + Self.repetitionMilliseconds
-        }
+        // A board is silent only once the time has come, here that of the repetition.
+        Self.transmit(opening.bytes, to: &board)
+        repetition = now + Self.repetitionMilliseconds
       }
     }
   }
@@ -118,7 +117,7 @@ enum Arrival {
 
 /// The hardware around a device: a serial line that leads to provers, and an observer.
 public protocol Board: ~Copyable {
-  /// Waits for a byte from the line until the clock reaches `deadlineMilliseconds`.
+  /// Waits for a byte from the line until the device's clock reaches `deadlineMilliseconds`. It must not fall silent earlier.
   mutating func receive(until deadlineMilliseconds: UInt64) -> ReceivedByte
 
   /// Sends bytes along the line.

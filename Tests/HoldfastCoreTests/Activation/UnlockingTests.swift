@@ -51,6 +51,18 @@ import HoldfastCore
     #expect(device.store.users["ann"]?.failureCount == 9)
   }
 
+  @Test func `what is no challenge gets no answer`() throws {
+    let challenge = try lockedDevice().opening()
+    for purpose in [OneUseCode.Purpose.unlock, .activation] {
+      for message in [[], [0x80], Array(challenge.dropLast()), challenge + [0]] {
+        var user = TestUser.with(activationText, purpose)
+        #expect(user.fault(for: message) == .malformed)
+        let isSilent = user.outgoing.count == 0
+        #expect(isSilent)
+      }
+    }
+  }
+
   @Test func `a device that does not know the code is found out`() throws {
     let device = try lockedDevice()
     try device.issue(.unlock)

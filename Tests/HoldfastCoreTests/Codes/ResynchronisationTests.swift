@@ -17,6 +17,15 @@ import HoldfastCore
     }
   }
 
+  /// Among six digits, two of some hundred codes are often the same.
+  @Test func `the second code of a row may also be the code of an earlier position`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod, key: "00000000000000000000000000000025")
+    #expect(try coded.otp(25) == coded.otp(142))
+    #expect(try coded.ask(otp: coded.otp(141)) == .otpRejected)
+    #expect(try coded.ask(otp: coded.otp(142)) == .accepted)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 143)
+  }
+
   @Test func `two codes in a row beyond the furthest do not`() throws {
     for first: UInt64 in [199, 200, 1000] {
       let coded = try counter()

@@ -31,6 +31,11 @@ import Testing
     #expect(try names(of: text).count == count)
   }
 
+  @Test(arguments: [#"{"a":"#, #"{"a": "#, #"{"a":["#, #"{"a":[1, "#, #"{"a":{"b": "#, "{", #"{"a""#])
+  func `a text that ends before a value is malformed`(_ text: String) {
+    #expect(throws: EncodingFault.malformed) { try names(of: text) }
+  }
+
   @Test(arguments: [#"{"\"#, #"{"a\"#, #"{"a":"\"#, #"{"a":"b\u"#, #"{"a":"b\u00"#, #"{"a":"\ud83d\ude0"#])
   func `a text that ends within an escape is malformed`(_ text: String) {
     #expect(throws: EncodingFault.malformed) { try names(of: text) }
@@ -46,6 +51,30 @@ import Testing
   @Test(arguments: [#"\ud800\udbff"#, #"\ud800\ue000"#, #"\ud800"#, #"\udc00"#, #"\udfff\ud800"#, #"\ud800\n"#])
   func `half of a pair is no character`(_ escaped: String) {
     #expect(throws: EncodingFault.malformed) { try names(of: "{\"\(escaped)\":1}") }
+  }
+
+  @Test func `a text that ends before a string is malformed, and a value of another type is unexpected`() throws {
+    for (text, fault) in [("", EncodingFault.malformed), (" \n", .malformed), ("1", .unexpected), ("{}", .unexpected)] {
+      let bytes = Array(text.utf8)
+      var reader = try JSONReader(bytes.span)
+      var seen: EncodingFault?
+      do throws(EncodingFault) { _ = try reader.string() } catch { seen = error }
+      #expect(seen == fault, "\(text)")
+    }
+  }
+
+  @Test func `space may stand around everything, and nothing else`() throws {
+    for space in ["", " ", "\t\r\n "] {
+      let words = [
+        "", "{", #""a""#, ":", "[", "1", ",", "{", "}", ",", "null", "]", ",", #""b""#, ":", #""c""#, "}", "",
+      ]
+      #expect(try names(of: words.joined(separator: space)) == ["a", "b"])
+      for word in ["[", ",", "1"] {
+        var more = words
+        more.insert(word, at: more.count - 1)
+        #expect(throws: EncodingFault.malformed) { try names(of: more.joined(separator: space)) }
+      }
+    }
   }
 
   /// The names of an object's members, whose values are skipped.

@@ -64,6 +64,12 @@ import HoldfastCore
     #expect(oldest.with { $0.ledger.generationFloor = 1 }.status == (key == nil ? .accepted : .tokenRevoked))
   }
 
+  @Test func `a used nonce is the reason, also while the audit log is full`() {
+    let used = RoundMaker.compatibility.with { ($0.ledger.isNonceUsed, $0.ledger.isAuditLogFull) = (true, true) }
+    #expect(used.status == .deviceMismatch)
+    #expect(used.decision.notice.refusal == nil)
+  }
+
   @Test func `a token ends with its exp, or when it is older than policy allows`() {
     #expect(good.with { $0.round.expires = 2001 }.status == .accepted)
     #expect(good.with { $0.round.expires = 2000 }.status == .tokenExpired)

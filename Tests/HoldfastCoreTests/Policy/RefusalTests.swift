@@ -55,9 +55,25 @@ import HoldfastCore
       let isKnown = lock.carriesOut(request.command)
       #expect(isKnown == !isUnknown, "\(command)")
     }
-    for command in ["lock", "unlock", "status", "configure", "open-safe"] as [StaticString] {
-      let isKnown = lock.carriesOut(BoundedText(command))
+  }
+
+  @Test func `a lock says what it has done`() throws {
+    struct Bolt: Lock {
+      var current = LockState.locked
+      mutating func move(to target: LockState) { current = target }
+    }
+    var lock = LockActuator(Bolt())
+    let answers: [(StaticString, StaticString)] = [
+      ("status", "locked"), ("unlock", "unlocked"), ("status", "unlocked"), ("lock", "locked"), ("status", "locked"),
+      ("configure", "configured"), ("open-safe", "safe opened"),
+    ]
+    for (command, answer) in answers {
+      let request = Request(command: BoundedText(command))
+      let isKnown = lock.carriesOut(request.command)
       #expect(isKnown, "\(command)")
+      var result = ResultBuffer()
+      try lock.perform(request, result: &result)
+      #expect(String(decoding: Array(result.bytes), as: UTF8.self) == "\(answer)")
     }
   }
 

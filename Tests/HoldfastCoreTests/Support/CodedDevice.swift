@@ -6,14 +6,18 @@ import HoldfastCore
 /// The worked example's device with one user, ann, and everything that makes her codes.
 final class CodedDevice {
   let device: ExampleDevice
-  let key: [UInt8] = Array("12345678901234567890123456789012".utf8)
+  let key: [UInt8]
   var token = ExampleToken { $0.expires = 2_000_000_000 }
 
-  init(_ factors: Factors, otp: CodeMethod? = nil, seal: CodeMethod? = nil) throws {
+  init(
+    _ factors: Factors, otp: CodeMethod? = nil, seal: CodeMethod? = nil,
+    key: String = "12345678901234567890123456789012"
+  ) throws {
     device = try ExampleDevice()
+    self.key = Array(key.utf8)
     device.policy.rules["unlock"]?.factors = factors
     device.policy.limits.maximumAgeSeconds = nil
-    device.store.secrets = [.otp: key, .seal: key]
+    device.store.secrets = [.otp: self.key, .seal: self.key]
     var ann = UserRecord(id: 7, lastAccepted: now)
     ann.accounts[.otp] = otp.map { CodeAccount(method: $0) }
     ann.accounts[.seal] = seal.map { CodeAccount(method: $0) }

@@ -27,6 +27,34 @@ import HoldfastCore
     #expect(throws: TokenFault.self) { try open(hex(changed)) }
   }
 
+  @Test func `nothing follows a token, and nothing the signed claims in it`() throws {
+    let made = try ExampleToken().token()
+    for more in [[0x00], [0xf6], made] {
+      #expect(throws: TokenFault.self) { try open(made + more) }
+    }
+    let longer = try ExampleToken { $0.flaws.changePlaintext = { $0.append(0xf6) } }.token()
+    #expect(throws: TokenFault.self) { try open(longer) }
+  }
+
+  /// Each of them is authenticated, too, so that a change behind the map would be noticed later.
+  @Test func `nothing follows the parameters in a protected header`() throws {
+    let made = try ExampleToken().token()
+    let start = try #require(made.indices.first { made[$0...].starts(with: hex("4ea2013818")) })
+    var longer = made
+    longer[start] += 1
+    longer.insert(0, at: start + 15)
+    #expect(throws: TokenFault.malformed) { try open(longer) }
+    let signed = try ExampleToken {
+      $0.flaws.changePlaintext = { plaintext in
+        // The tag and the array, then a string of bytes with its length in one.
+        #expect(plaintext[1...2] == [0x84, 0x58])
+        plaintext.insert(0, at: 4 + Int(plaintext[3]))
+        plaintext[3] += 1
+      }
+    }.token()
+    #expect(throws: TokenFault.malformed) { try open(signed) }
+  }
+
   @Test func `the recipient's key id has its label, and the signature no unprotected header`() throws {
     let relabelled = try ExampleToken { $0.flaws.recipientKeyLabel = 5 }.token()
     #expect(throws: TokenFault.structure) { try open(relabelled) }

@@ -51,6 +51,13 @@ import HoldfastCore
     try claims.set(.expires, to: .number(maximumInteger))
     #expect(throws: EncodingFault.unexpected) { try claims.set(.expires, to: .number(maximumInteger + 1)) }
     #expect(throws: EncodingFault.unexpected) { try claims.set(.tokenID, to: .bytes(Array(repeating: 0, count: 16))) }
+    // What is written is a map of as many claims.
+    var bytes: [UInt8] = []
+    claims.appendCBOR(to: &bytes)
+    var reader = CBORReader(bytes.span)
+    #expect(try reader.mapHead() == values.count)
+    for _ in values { for _ in 0..<2 { try reader.skip() } }
+    try reader.finish()
     try claims.set(.version, to: .version(.zero))
     let version = claims[.version]
     #expect(version == nil)

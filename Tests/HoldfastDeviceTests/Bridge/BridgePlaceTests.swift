@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 import TestSupport
 import Testing
@@ -185,6 +186,25 @@ import HoldfastDevice
     try hardware.peer.send(Self.tokenUnknown)
     #expect(try prover.receive() == Self.tokenUnknown)
     #expect(try line.connect().unsealedStatus() == .busy)
+    #expect(line.stop())
+  }
+
+  @Test func `only the first unknown token gives a prover its time again`() throws {
+    let provingMilliseconds = 300
+    let line = try BridgedLine(timing: .patient { $0.provingMilliseconds = provingMilliseconds })
+    let hardware = try line.hardware()
+    let stranger = try line.connect(hardware, challenge: Self.challenge)
+    var end = Deadline.never
+    while !end.hasPassed {
+      try stranger.send([2])
+      #expect(try hardware.peer.receive() == [2])
+      for message in [Self.tokenUnknown, Self.challenge] {
+        try hardware.peer.send(message)
+        try #require(try stranger.receive() == message)
+      }
+      if end == .never { end = Deadline(afterMilliseconds: provingMilliseconds) }
+    }
+    try expectDisplaced(by: try line.connect(), on: line, hardware, stranger)
     #expect(line.stop())
   }
 }

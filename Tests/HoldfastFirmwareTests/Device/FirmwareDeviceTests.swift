@@ -130,6 +130,21 @@ import HoldfastFirmware
     #expect(line.messages.first { !isChallenge($0.bytes) }?.bytes == [0x83, 3, 13, 0xf6])
   }
 
+  @Test func `after 10 s no byte of a message is taken, although it is there`() throws {
+    line.then { line in
+      let message = try answer(line).message
+      let frame = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
+      line.bytes(Array(frame[..<10]), every: 1000)
+      line.bytes(Array(frame[10...].dropLast(2)), after: 9000)
+      line.bytes(Array(frame.suffix(2)), after: 10_000)
+    }
+    line.then { $0.quiet(milliseconds: 1100) }
+    line.then { $0.message(try answer($0).message) }
+    try serve()
+    #expect(statuses() == [.malformed, .accepted])
+    #expect(machine.performed.count == 1)
+  }
+
   @Test func `a message as long as any that there is, just in time, is taken`() throws {
     line.then { $0.message([UInt8](repeating: 0, count: 4096), every: 2) }
     line.then { $0.message(try answer($0).message, every: 15) }
@@ -189,6 +204,28 @@ import HoldfastFirmware
       return nil
     }
     #expect(totals.count == 2 && (2...8).contains(totals.reduce(0, +)), "\(totals)")
+  }
+
+  @Test func `a receipt counts if the key of the provisioned home signed it, and no other key that is trusted`() throws
+  {
+    let firmware = try TestFirmware(issuerCount: 2, homeRefuses: false)
+    let (line, courier) = (TestLine(clock: firmware.clock), try firmware.prover())
+    line.then { line in
+      let challenge = try #require(line.messages.last { isChallenge($0.bytes) })
+      line.message(try courier.answer(challenge.bytes, command: "status").message)
+    }
+    // The first issuer is the home.
+    for issuer in firmware.issuers.reversed() {
+      line.then { line in
+        var message: [UInt8] = []
+        let receipt = try firmware.receipt(firmware.open().audit, by: issuer)
+        MailMessage.encode(.receipt, receipt.span, into: &message)
+        line.message(message)
+      }
+    }
+    try firmware.serve(line)
+    let results = line.messages.compactMap { try? BulletinAnswer($0.bytes.span).result }
+    #expect(results == [.refused, .taken])
   }
 
   @Test func `an activation goes on without another M1, and one that is not confirmed ends after 30 s`() throws {

@@ -97,6 +97,16 @@ import HoldfastFirmware
     #expect(transactions(in: flash)?.count == count)
   }
 
+  @Test func `a transaction without bytes fits into the last eight bytes of a slot`() throws {
+    var journal = try create()
+    while journal.room >= 1024 { try journal.append([UInt8](repeating: 1, count: 1024)) }
+    try journal.append([UInt8](repeating: 2, count: journal.room - 8))
+    let (count, room) = (try transactions(of: journal).count, journal.room)
+    #expect(room == 0)
+    try journal.append([])
+    #expect(transactions(in: flash)?.count == count + 1)
+  }
+
   @Test func `the other slot is in force once it is finished, and not before`() throws {
     var journal = try create()
     try journal.append([1])

@@ -44,6 +44,20 @@ import HoldfastFirmware
     return try (other ?? machine).status(prover, "status")
   }
 
+  /// Lets the store take a bulletin of the first issuer, without a session.
+  private func take(
+    _ bytes: [UInt8], latestIssue: UInt64 = testTime, realClock: UInt64? = nil, on other: TestMachine<TestStore>? = nil
+  ) throws -> BulletinResult {
+    let point = firmware.issuers[0].point
+    return try (other ?? machine).withStore { (store: inout TestStore) throws in
+      var cryptography = OpenSSLCryptography()
+      let bulletin = try Bulletin(bytes.span)
+      let verified = try bulletin.verified(by: point, using: &cryptography)
+      return try store.take(
+        verified, on: BulletinTerms(latestIssue: latestIssue, mayIntroduce: false, realClock: realClock))
+    }
+  }
+
   private func contents() throws -> StoreContents { try machine.withStore { try $0.contents() } }
 
   @Test func `a revoked token is refused from then on, also one that is remembered, and only under the bulletin's key`()
@@ -178,16 +192,6 @@ import HoldfastFirmware
 
   /// A session looks at the list before it checks a signature. The store decides by the list that it has then.
   @Test func `the store itself takes no bulletin twice, out of order, from the future or for others`() throws {
-    let point = firmware.issuers[0].point
-    func take(_ bytes: [UInt8], latestIssue: UInt64 = testTime) throws -> BulletinResult {
-      try machine.withStore { (store: inout TestStore) throws in
-        var cryptography = OpenSSLCryptography()
-        let bulletin = try Bulletin(bytes.span)
-        let verified = try bulletin.verified(by: point, using: &cryptography)
-        return try store.take(
-          verified, on: BulletinTerms(latestIssue: latestIssue, mayIntroduce: false, realClock: nil))
-      }
-    }
     #expect(try take(signed(5)) == .taken)
     let before = try contents()
     #expect(try take(signed(5)) == .known)
@@ -197,6 +201,43 @@ import HoldfastFirmware
     #expect(try take(signed(7, after: 5) { $0.audience = AudienceID(filledWith: 1) }) == .notAddressed)
     #expect(try contents() == before)
     #expect(try take(signed(7, after: 5)) == .taken)
+  }
+
+  @Test func `a bulletin of a seventeenth verifying key is not taken, and costs nobody else anything`() throws {
+    try machine.withStore { (store: inout TestStore) throws in
+      for id in 1...16 as ClosedRange<UInt8> {
+        try store.record { (store: inout TestStore) throws(EncodingFault) in
+          try store.draftGeneration(3, of: KeyID(filledWith: id))
+        }
+      }
+    }
+    let before = try contents()
+    #expect(throws: DeviceFault.store) { try take(signed(1)) }
+    #expect(machine.withStore { !$0.isFailed })
+    #expect(try contents() == before)
+    #expect(firmware.contents() == before)
+  }
+
+  @Test func `a store that could not write a bulletin answers nothing any more, until the device starts again`() throws
+  {
+    let before = try contents()
+    let failing = try TestMachine(firmware.open(wordCount: 3), of: firmware)
+    #expect(throws: DeviceFault.store) { try take(signed(1), on: failing) }
+    #expect(throws: DeviceFault.store) { try failing.challenge() }
+    #expect(firmware.contents() == before)
+    #expect(try take(signed(1), on: TestMachine(firmware.open(), of: firmware)) == .taken)
+  }
+
+  @Test func `the entry about a bulletin has the later one of the floor and the clock`() throws {
+    let cases: [(issue: UInt64, clock: UInt64?, time: UInt64)] = [
+      (10, nil, 10), (20, 15, 20), (20, 25, 25), (15, 5, 20),
+    ]
+    for (index, (issue, clock, time)) in cases.enumerated() {
+      let bulletin = try signed(1000 * 100 + UInt64(index)) { $0.issuedAt = testTime + issue }
+      #expect(try take(bulletin, latestIssue: testTime + issue, realClock: clock.map { testTime + $0 }) == .taken)
+      let entry = try machine.withStore { try $0.auditEntries().entries.last }
+      #expect(entry?.time == testTime + time, "case \(index)")
+    }
   }
 
   @Test func `one signature is checked after an accepted round, and a wrong one ends the permission`() throws {

@@ -69,6 +69,24 @@ import HoldfastFirmware
     }
   }
 
+  /// Adds an entry with that many bytes more than the shortest. Returns the room that it took.
+  @discardableResult private func note(_ more: Int = 0) throws -> Int {
+    let name = try #require(BoundedText<32>(String(repeating: "x", count: 1 + more)))
+    return try machine.withStore { (store: inout TestStore) throws in
+      let before = store.journal.room
+      try store.note(.userRemoved(name), realClock: nil)
+      return before - store.journal.room
+    }
+  }
+
+  /// Adds entries until `rest`, from which each takes its room, is 0.
+  private func fill(_ rest: () -> Int) throws {
+    var shortest = try note()
+    while rest() >= 2 * shortest { shortest = try note() }
+    if rest() > 0 { try note(rest() - shortest) }
+    try #require(rest() == 0)
+  }
+
   @Test func `pages have every entry once, lead to the head of the chain, and have whole units`() throws {
     for _ in 0..<40 { #expect(try machine.status(courier, "status") == .accepted) }
     let pages = try pages()
@@ -239,25 +257,13 @@ import HoldfastFirmware
   }
 
   @Test func `at rest, a journal moves once it has less room than 4096 bytes`() throws {
-    /// Adds an entry with that many bytes more than the shortest. Returns the room that it took.
-    @discardableResult func note(_ more: Int = 0) throws -> Int {
-      let name = try #require(BoundedText<32>(String(repeating: "x", count: 1 + more)))
-      return try machine.withStore { (store: inout TestStore) throws in
-        let before = store.journal.room
-        try store.note(.userRemoved(name), realClock: nil)
-        return before - store.journal.room
-      }
-    }
     func hasMoved() -> Bool {
       let before = slot
       machine.withStore { $0.rest(recordsTotals: false, realClock: nil) }
       return slot != before
     }
-    func rest() -> Int { machine.withStore { $0.journal.room } - 4096 }
-    var shortest = try note()
-    while rest() >= 2 * shortest { shortest = try note() }
-    if rest() > 0 { try note(rest() - shortest) }
-    #expect(rest() == 0 && !hasMoved())
+    try fill { machine.withStore { $0.journal.room } - 4096 }
+    #expect(!hasMoved())
     try note()
     #expect(hasMoved())
   }
@@ -281,12 +287,15 @@ import HoldfastFirmware
     }
   }
 
-  @Test func `a store that was just created is the one that a start finds`() throws {
+  @Test(arguments: [0, testTime])
+  func `a store that was just created is the one that a start finds`(floor: UInt64) throws {
     let flash = TestFlash()
-    let created = try TestStore.create(in: flash.powered(), clockFloor: testTime, using: OpenSSLCryptography())
-    let opened = try TestStore.open(flash.powered(), using: OpenSSLCryptography())
+    var created = try TestStore.create(in: flash.powered(), clockFloor: floor, using: OpenSSLCryptography())
+    var opened = try TestStore.open(flash.powered(), using: OpenSSLCryptography())
     let (before, after) = (try created.contents(), try opened.contents())
     #expect(before == after && before.acknowledged == 0)
+    let times = (try created.knownTime(), try opened.knownTime())
+    #expect(times == (floor, floor))
   }
 
   @Test func `a store's time is the later one of its floor and the clock, and 0 without both`() throws {
@@ -316,6 +325,16 @@ import HoldfastFirmware
     let losses = try events().filter { if case .entriesLost = $0 { true } else { false } }
     #expect(losses.isEmpty)
     #expect(try pages().first?.base == known)
+  }
+
+  @Test func `a log that takes just the bytes that it may loses nothing when the journal moves`() throws {
+    func move() throws { try machine.withStore { (store: inout TestStore) throws in try store.compact() } }
+    try fill { TestStore.auditByteLimit - machine.withStore { $0.auditByteCount } }
+    try move()
+    #expect(try cut() == 0)
+    try note()
+    try move()
+    #expect(try cut() > 0)
   }
 
   @Test func `the first loss is counted exactly`() throws {

@@ -62,6 +62,17 @@ import HoldfastFirmware
     }
   }
 
+  @Test func `uses are kept until the latest exp under which the token came`() throws {
+    for expires in [1000, 100] as [UInt64] {
+      #expect(try machine.status(counted(1, expires: testTime + expires)) == .accepted)
+    }
+    let later = try firmware.prover(from: 1) { $0.issuedAt = testTime + 500 }
+    #expect(try machine.status(later) == .accepted)
+    for other in [machine, try TestMachine(firmware.open(), of: firmware)] {
+      #expect(try other.status(counted(1)) == .usesExhausted)
+    }
+  }
+
   @Test func `a token of generation 0 counts until its issuer's key has a floor`() throws {
     func zeroth(_ issuer: Int) throws -> TestProver { try firmware.prover(from: issuer) { $0.generation = 0 } }
     #expect(try machine.status(zeroth(0)) == .accepted)
@@ -256,6 +267,20 @@ import HoldfastFirmware
     #expect(try machine.round(firmware.prover()).status == .internal)
     #expect(throws: DeviceFault.store) { try machine.challenge() }
     #expect(machine.actuator.performed.isEmpty)
+    #expect(try TestMachine(firmware.open(), of: firmware).status(firmware.prover()) == .accepted)
+  }
+
+  @Test func `a store whose journal could not move answers nothing any more, until the device starts again`() throws {
+    try machine.withStore { (store: inout TestStore) throws in
+      while store.journal.room >= TestStore.Draft.capacity { try store.note(.started(bootCount: 1), realClock: nil) }
+    }
+    let before = firmware.contents()
+    // Enough for some of the entries that stay, and not for all.
+    let failing = try TestMachine(firmware.open(wordCount: 100), of: firmware)
+    #expect(try failing.status(firmware.prover()) == .internal)
+    #expect(throws: DeviceFault.store) { try failing.challenge() }
+    #expect(failing.actuator.performed.isEmpty)
+    #expect(firmware.contents() == before)
     #expect(try TestMachine(firmware.open(), of: firmware).status(firmware.prover()) == .accepted)
   }
 
