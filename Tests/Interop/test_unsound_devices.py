@@ -4,7 +4,7 @@ import concurrent.futures
 
 import pytest
 from attack_scene import SOUND, UNSOUND, Scene, expect_sound, judged
-from unsound_devices import FLAWS, Forgiving, Hangs, OnePlace, Served, SoundDevice
+from unsound_devices import FLAWS, Forgiving, Hangs, InOrder, LastCodeOnly, OnePlace, Served, SoundDevice
 from unsound_jose_devices import FLAWS_IN_JOSE, WithoutJOSE
 from unsound_slow_devices import (
     LOCKOUT_FLAWS,
@@ -86,9 +86,10 @@ def test_a_message_that_takes_longer_than_ten_seconds_is_taken_only_by_an_unsoun
 
 
 def attack_codes(scene, kind, *ids):
-    code = scene.folder / "code"
+    code, later = scene.folder / "code", scene.folder / "later"
     code.write_text("271828")
-    more = ("--service", scene.service, "--user", "alice", "--otp", code, "--destructive")
+    later.write_text("314159")
+    more = ("--service", scene.service, "--user", "alice", "--otp", code, "--later-otp", later, "--destructive")
     with Served(scene.model(kind), str(scene.socket)):
         return scene.attack(*more, *(word for each in ids for word in ("--only", each)))
 
@@ -112,6 +113,18 @@ def test_a_device_that_demands_more_than_a_password_is_not_judged_by_it(scene):
     ids = {"parallel-guesses", "lockout", "lockout-by-token"}
     done, report = attack_codes(scene, NeedingASeal, *ids)
     assert (done.returncode, judged(report, "not tried")) == (SOUND, ids), report
+
+
+def test_a_password_before_the_last_is_taken_only_by_an_unsound_device(scene):
+    attack = "password-before-the-last"
+    done, report = attack_codes(scene, InOrder, attack)
+    expect_sound(done, report)
+    assert judged(report, "sound") == {attack}
+    done, report = attack_codes(scene, LastCodeOnly, attack)
+    assert (done.returncode, judged(report, "unsound")) == (UNSOUND, {attack})
+    # One that takes no later password is not judged.
+    done, report = attack_codes(scene, Forgiving, attack)
+    assert (done.returncode, judged(report, "not tried")) == (SOUND, {attack})
 
 
 @pytest.mark.parametrize("kind", LOCKOUT_FLAWS, ids=lambda kind: kind.__name__)

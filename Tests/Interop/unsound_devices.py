@@ -91,6 +91,16 @@ class RepeatedRequests(SoundDevice):
         return None
 
 
+class LastNumberOnly(SoundDevice):
+    """Of a token's request numbers, only the highest counts as used."""
+
+    def repetition(self, use, request):
+        accepted = self.ledger.numbers.get(use)
+        if accepted and request.get("number") != max(accepted)[0]:
+            return None
+        return super().repetition(use, request)
+
+
 class AnyReference(SoundDevice):
     """Any reference stands for the last token."""
 
@@ -203,15 +213,23 @@ class LaxMessages(SoundDevice):
 class Compatibility(SoundDevice):
     """Any command is carried out in a compatibility round."""
 
+    verdict = "accepted"
+
     def answer(self, m1, message):
         with contextlib.suppress(Refused, ValueError, IndexError, TypeError):
             fields = cbor.decode(message)
             if fields[0] == 12 and len(fields) == 7 and not fields[1][0] & 0x80:
                 claims, _ = self.open({"encoding": fields[2], "token": fields[3]})
                 proof = session.proof(claims["proofKey"], fields[1], claims["device"])
-                status = STATUS["accepted" if proof == fields[5] else "deviceMismatch"]
+                status = STATUS[self.verdict if proof == fields[5] else "deviceMismatch"]
                 return status, session.message_3(status, None)
         return super().answer(m1, message)
+
+
+class UnusedNonces(Compatibility):
+    """A compatibility round that is refused does not use up its nonce."""
+
+    verdict = "commandRefused"
 
 
 class CountedChallenges(SoundDevice):
@@ -334,6 +352,31 @@ class Reusable(Forgiving):
         return super().decide(second, request)
 
 
+class InOrder(Forgiving):
+    """Two passwords count once each, and the first one not after the second: no flaw."""
+
+    passwords, last = ("271828", "314159"), -1
+
+    def decide(self, second, request):
+        if request["command"] != "configure" or "otp" not in request:
+            return super().decide(second, request)
+        name, code = request["otp"]
+        if name != "alice" or code not in self.passwords or self.is_used(self.passwords.index(code)):
+            return "otpRejected", b"", {}
+        self.last = self.passwords.index(code)
+        return "accepted", b"", {}
+
+    def is_used(self, position):
+        return position <= self.last
+
+
+class LastCodeOnly(InOrder):
+    """Only the password that was accepted last counts as used."""
+
+    def is_used(self, position):
+        return position == self.last
+
+
 class PartOfACode(Forgiving):
     """A password is compared as far as the given one reaches."""
 
@@ -360,6 +403,16 @@ class HalfReferences(SoundDevice):
         if fields["encoding"] == session.REFERENCE:
             return next((known for key, known in self.remembered.items() if key[:8] == fields["token"][:8]), None)
         return super().open(fields)
+
+
+class RememberedUnproven(SoundDevice):
+    """A token is remembered before its holder has proved anything."""
+
+    def second(self, m1, message):
+        second = super().second(m1, message)
+        if second:
+            self.remember(second)
+        return second
 
 
 class ProvenOnce(SoundDevice):
@@ -504,6 +557,14 @@ class BulletinsByName(Mailbox):
         return None if rule == "Signature" else rule
 
 
+class SealedBulletinsByName(Mailbox):
+    """Of a bulletin that is encrypted to the device, the signature is not looked at."""
+
+    def refusal(self, bulletin):
+        rule = super().refusal(bulletin)
+        return None if rule == "Signature" and bulletin.startswith(b"\xd8\x60") else rule
+
+
 class BulletinsForAll(Mailbox):
     """A bulletin for another device is taken."""
 
@@ -622,4 +683,8 @@ FLAWS = {
     WithoutLimitsByReference: {"uses-by-reference"},
     EndlessByReference: {"expired-by-reference"},
     AllPlacesForOne: {"places-of-one-token"},
+    LastNumberOnly: {"number-before-the-last"},
+    UnusedNonces: {"compatibility-twice"},
+    RememberedUnproven: {"reference-without-a-proof"},
+    SealedBulletinsByName: {"forged-sealed-bulletin"},
 }

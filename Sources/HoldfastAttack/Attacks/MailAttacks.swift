@@ -43,6 +43,12 @@ extension Attack {
       .issuerPoint
     ) { (adversary) throws(AttackFault) in (.bulletin, try adversary.forgedBulletin(as: adversary.issuerPoint)) },
     delivery(
+      "forged-sealed-bulletin", "A forged bulletin under a trusted key's id is delivered encrypted to the device.",
+      .issuerPoint
+    ) { (adversary) throws(AttackFault) in
+      (.bulletin, try adversary.encrypted(try adversary.forgedBulletin(as: adversary.issuerPoint)))
+    },
+    delivery(
       "bulletin-of-another-device", "A bulletin of a trusted key for another device is delivered.", .issuer
     ) { (adversary) throws(AttackFault) in
       let other = AudienceID(adversary.descriptor.deviceID.bytes)!.flippingFirstBit
@@ -232,6 +238,13 @@ extension Adversary {
       return try issuer.signing { (key) throws(CryptographyFailure) in
         try bulletin(by: &key, as: issuerPoint, for: audience, seconds: seconds)
       }
+    } catch { throw .cryptography }
+  }
+
+  /// Encrypts a bulletin to the device, as those that name its users are.
+  fileprivate func encrypted(_ bulletin: [UInt8]) throws(AttackFault) -> [UInt8] {
+    do throws(CryptographyFailure) {
+      return try Forger.encrypt(bulletin, to: descriptor.publicPoint, by: Agreement(with: descriptor.publicPoint))
     } catch { throw .cryptography }
   }
 

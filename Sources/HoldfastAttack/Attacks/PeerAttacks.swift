@@ -80,10 +80,11 @@ extension Attack {
       LateAnswer.attackID, "An honest M2 is sent 31 seconds after its challenge, on a line 36.",
       due: text(of: [.challengeExpired])
     ) { (adversary) throws(AttackFault) in
-      let late: LateAnswer
-      if let waiting = adversary.waiting { late = waiting } else { late = try adversary.prepareLateAnswer() }
+      let waiting = adversary.waiting
       adversary.waiting = nil
-      return late.send(by: adversary.answerMilliseconds)
+      // A stranger that waits loses its place when others come.
+      if let reply = waiting?.send(by: adversary.answerMilliseconds), reply != .closed { return .ofLateAnswer(reply) }
+      return .ofLateAnswer(try adversary.prepareLateAnswer().send(by: adversary.answerMilliseconds))
     },
   ]
 
@@ -194,10 +195,10 @@ struct LateAnswer {
     due = Deadline(afterMilliseconds: isOnLine ? Self.lineWaitMilliseconds : Self.waitMilliseconds)
   }
 
-  /// Sends the answer when it is time, or once the device has said that the challenge expired, and judges what follows.
+  /// Sends the answer when it is time, or once the device has said that the challenge expired, and returns what follows.
   ///
   /// It reads what comes meanwhile, since a board discards what nobody reads.
-  func send(by answerMilliseconds: Int) -> Finding {
+  func send(by answerMilliseconds: Int) -> Reply {
     while !due.hasPassed, case .message(let bytes) = line.receive(by: due) {
       if Reply(.message(bytes)) == .verdict(.challengeExpired, .absent) { break }
     }
@@ -209,6 +210,12 @@ struct LateAnswer {
       if next == .silence || next == .closed { break }
       reply = next
     }
+    return reply
+  }
+}
+
+extension Finding {
+  fileprivate static func ofLateAnswer(_ reply: Reply) -> Finding {
     if reply == .challenge { return Finding("another challenge", isSound: true) }
     return Finding(reply, refused: [.challengeExpired, .deviceMismatch])
   }

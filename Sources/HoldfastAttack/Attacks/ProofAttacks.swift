@@ -206,11 +206,18 @@ extension Attack {
     },
     Attack(
       "compatibility-twice", "The nonce of a compatibility round is used again.",
-      due: "a refusal without a seal"
+      due: text(of: [.deviceMismatch, .busy]) + ", from a device that looks at the proofs"
     ) { (adversary) throws(AttackFault) in
+      let wrong = try adversary.compatibilityRound(try adversary.compatibilityNonce(), proofs: (MAC(), MAC()))
       let nonce = try adversary.compatibilityNonce()
-      _ = try adversary.compatibilityRound(nonce)
+      let first = try adversary.compatibilityRound(nonce)
       let reply = try adversary.compatibilityRound(nonce)
+      // Right proofs use the nonce up, whatever the verdict is. A device without such rounds need not look at them.
+      if wrong == .verdict(.deviceMismatch, .absent), case .verdict(let status, .absent, _) = first,
+        Status.ofRightProofs.contains(status)
+      {
+        return Finding(reply, refused: [.deviceMismatch, .busy])
+      }
       return Finding(reply.text, isSound: reply.isUnsealedRefusal)
     },
     Attack(
@@ -228,12 +235,15 @@ extension Attack {
     Attack(
       "compatibility-wrong-proof", "A compatibility round has a wrong device proof.", due: text(of: [.deviceMismatch])
     ) { (adversary) throws(AttackFault) in
-      let line = try adversary.connect()
-      let nonce = try adversary.compatibilityNonce()
-      let reply = adversary.exchange(try adversary.compatibilityMessage(nonce, (MAC(), MAC())), on: line)
+      let reply = try adversary.compatibilityRound(try adversary.compatibilityNonce(), proofs: (MAC(), MAC()))
       return Finding(reply.text, isSound: reply.isUnsealedRefusal)
     },
   ]
+}
+
+extension Status {
+  /// The verdicts on compatibility rounds that tell of right proofs.
+  fileprivate static let ofRightProofs: [Status] = [.accepted, .commandRefused, .factorMissing, .usesExhausted]
 }
 
 extension Reply {
@@ -256,13 +266,14 @@ extension Adversary {
     return nonce
   }
 
-  fileprivate mutating func compatibilityRound(_ nonce: Nonce) throws(AttackFault) -> Reply {
+  /// Sends a compatibility round on a new connection, with the right proofs or with others.
+  fileprivate mutating func compatibilityRound(
+    _ nonce: Nonce, proofs: (integrity: MAC, device: MAC)? = nil
+  ) throws(AttackFault) -> Reply {
     let line = try connect()
-    let proofs: (integrity: MAC, device: MAC)
-    do throws(CryptographyFailure) { proofs = try Draft.proofs(of: persona, for: nonce) } catch {
-      throw .cryptography
-    }
-    return exchange(try compatibilityMessage(nonce, proofs), on: line)
+    let right: (integrity: MAC, device: MAC)
+    do throws(CryptographyFailure) { right = try Draft.proofs(of: persona, for: nonce) } catch { throw .cryptography }
+    return exchange(try compatibilityMessage(nonce, proofs ?? right), on: line)
   }
 
   fileprivate func compatibilityMessage(

@@ -79,6 +79,15 @@ extension Attack {
         try adversary.byReference(issued, on: try adversary.connect()), refused: [.usesExhausted, .tokenUnknown])
     },
     Attack(
+      "reference-without-a-proof",
+      "A new trusted token comes as a whole with a wrong device proof, and then its reference with the right one.",
+      due: text(of: [.tokenUnknown]), .issuer
+    ) { (adversary) throws(AttackFault) in
+      let (issued, reply) = try adversary.unprovedToken()
+      guard reply.refuses(with: [.deviceMismatch]) else { return Finding(reply, refused: [.deviceMismatch]) }
+      return Finding(try adversary.byReference(issued, on: try adversary.connect()), refused: [.tokenUnknown])
+    },
+    Attack(
       "expired-by-reference", "A trusted token is used again by reference once it has expired.",
       due: text(of: [.tokenExpired, .tokenUnknown]), [.issuer, .acceptance]
     ) { (adversary) throws(AttackFault) in
@@ -139,7 +148,7 @@ extension Attack {
   }
 }
 
-/// A token of an invented prover that the device has accepted.
+/// A token of an invented prover.
 private struct IssuedToken {
   let persona: Persona
   let token: [UInt8]
@@ -170,6 +179,16 @@ extension Adversary {
       throw .notTried("the new token was not accepted: \(reply.text)")
     }
     return IssuedToken(persona: persona, token: token)
+  }
+
+  /// Presents a new trusted token with a wrong device proof, on a connection that ends: RFCOMM has one at a time.
+  fileprivate mutating func unprovedToken() throws(AttackFault) -> (IssuedToken, Reply) {
+    let persona = try Persona.random(&random)
+    let token = try makeToken(of: persona, .cose, isTrusted: true)
+    let line = try connect()
+    var wrong = try draft(on: line, as: persona, .cose, token)
+    wrong.deviceProof = MAC()
+    return (IssuedToken(persona: persona, token: token), exchange(wrong, on: line))
   }
 
   /// Presents a token by its reference.

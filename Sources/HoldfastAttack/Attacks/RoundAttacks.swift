@@ -106,6 +106,18 @@ extension Attack {
       return Finding(reply, refused: [.commandRefused])
     },
     Attack(
+      "number-before-the-last", "After two accepted requests, the one before the last is sent again.",
+      due: "internal, sealed, as a repetition", .acceptance
+    ) { (adversary) throws(AttackFault) in
+      let request = adversary.request()
+      for plaintext in [request, adversary.request()] {
+        let reply = try adversary.honestRound(plaintext)
+        guard reply == .verdict(.accepted, .right) else { return Finding(reply.text, isSound: false) }
+      }
+      let reply = try adversary.honestRound(request)
+      return Finding(reply.text, isSound: reply.isNoSecondRun)
+    },
+    Attack(
       "old-number", "A request has a number far below the highest accepted one.",
       due: "internal, sealed, as a repetition", .acceptance
     ) { (adversary) throws(AttackFault) in

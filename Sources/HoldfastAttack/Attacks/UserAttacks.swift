@@ -49,6 +49,17 @@ extension Attack {
       return Finding(try adversary.passwordRound(adversary.code), refused: [.otpRejected])
     },
     Attack(
+      "password-before-the-last", "After a later password (--later-otp) was accepted, an earlier one is given again.",
+      due: text(of: [.otpRejected]), [.user, .destruction]
+    ) { (adversary) throws(AttackFault) in
+      guard let later = adversary.laterCode else { throw .notTried("it needs another password: --later-otp") }
+      let reply = try adversary.passwordRound(later)
+      guard reply == .verdict(.accepted, .right) else {
+        throw .notTried("the later password was not accepted: \(reply.text)")
+      }
+      return Finding(try adversary.passwordRound(adversary.code), refused: [.otpRejected])
+    },
+    Attack(
       "parallel-guesses", "Sixteen wrong passwords are given at the same time, each on another connection.",
       due: text(of: [.lockedOut]) + ", for all but five", [.user, .destruction, .crowd]
     ) { (adversary) throws(AttackFault) in try adversary.guessInParallel() },

@@ -47,7 +47,9 @@ package struct Adversary: ~Copyable {
   /// The public key of an issuer that the device trusts.
   var issuerPoint: P256Point?
   /// A user of the device with a one-time password that was not used yet.
-  var code: UserCode?
+  private(set) var code: UserCode?
+  /// A later one of the same user.
+  private(set) var laterCode: UserCode?
   var random = SystemRandom()
   /// The status of an honest round.
   private(set) var honestStatus = Status.accepted
@@ -102,8 +104,8 @@ package struct Adversary: ~Copyable {
     self.issuer = TrustedIssuer(issuer)
   }
 
-  /// Gives the adversary a user's one-time password.
-  package mutating func take(code: UserCode) { self.code = code }
+  /// Gives the adversary a user's one-time password, and perhaps a later one.
+  package mutating func take(code: UserCode, later: UserCode?) { (self.code, laterCode) = (code, later) }
 
   /// Whether honest rounds may be accepted: they use nothing up.
   package static func mayBeAccepted(_ report: IssuanceReport?, isDestructive: Bool) -> Bool {

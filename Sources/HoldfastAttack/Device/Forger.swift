@@ -30,7 +30,8 @@ struct Forger: ~Copyable {
       let claims = draft.plan.claims(of: persona)
       let content = draft.contentEncoding == .jose ? try jws(claims, draft) : try cose(claims, draft)
       guard draft.isEncrypted else { return content }
-      return draft.encoding == .jose ? try jwe(content, draft) : try encrypt(content, draft)
+      if draft.encoding == .jose { return try jwe(content, draft) }
+      return try Self.encrypt(content, to: draft.recipient, by: Agreement(for: draft))
     } catch { throw .cryptography }
   }
 
@@ -69,16 +70,26 @@ struct Agreement: ~Copyable {
 
   /// Draws an ephemeral key, or takes the false one of a draft.
   init(for draft: TokenDraft) throws(CryptographyFailure) {
-    var secret = Secret<32>()
-    if let falsePoint = draft.falsePoint {
-      secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in bytes[31] = falsePoint.shared }
-      point = falsePoint.point
-    } else {
-      var ephemeral = try P256PrivateKey()
-      try ephemeral.agree(with: draft.recipient, into: &secret)
-      point = ephemeral.publicPoint
+    guard let falsePoint = draft.falsePoint else {
+      try self.init(with: draft.recipient)
+      return
     }
-    shared = secret
+    var secret = Secret<32>()
+    secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in bytes[31] = falsePoint.shared }
+    self.init(point: falsePoint.point, shared: secret)
+  }
+
+  /// Draws an ephemeral key.
+  init(with recipient: P256Point) throws(CryptographyFailure) {
+    var secret = Secret<32>()
+    var ephemeral = try P256PrivateKey()
+    try ephemeral.agree(with: recipient, into: &secret)
+    self.init(point: ephemeral.publicPoint, shared: secret)
+  }
+
+  private init(point: P256Point, shared: consuming Secret<32>) {
+    self.point = point
+    self.shared = shared
   }
 }
 
@@ -108,16 +119,16 @@ extension Forger {
   }
 
   /// Encrypts contents as a `COSE_Encrypt`.
-  private func encrypt(_ content: [UInt8], _ draft: TokenDraft) throws(CryptographyFailure) -> [UInt8] {
+  static func encrypt(
+    _ content: [UInt8], to recipient: P256Point, by agreement: consuming Agreement
+  ) throws(CryptographyFailure) -> [UInt8] {
     var cryptography = OpenSSLCryptography()
     var random = SystemRandom()
     let vector: FixedBytes<12>
     do throws(RandomFailure) { vector = try random.fixedBytes() } catch { throw CryptographyFailure() }
     var text = COSEText()
     do throws(EncodingFault) { try text.append(content.span) } catch { throw CryptographyFailure() }
-    let agreement = try Agreement(for: draft)
-    let encrypter = COSEEncrypter(
-      device: draft.recipient, deviceKeyID: try keyID(of: draft.recipient, using: &cryptography))
+    let encrypter = COSEEncrypter(device: recipient, deviceKeyID: try keyID(of: recipient, using: &cryptography))
     return try encrypter.message(
       plaintext: &text, contentKey: try encrypter.contentKey(from: agreement.shared, using: &cryptography),
       ephemeral: agreement.point, initializationVector: vector, using: &cryptography)

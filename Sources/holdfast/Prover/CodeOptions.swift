@@ -19,14 +19,6 @@ struct CodeOptions: ParsableArguments {
     help: "A file with a seal; - reads a line from standard input, or prompts on a terminal.", completion: .file())
   var seal: String?
 
-  init() {}
-
-  /// Creates the options of another verb for a one-time password.
-  init(user: String, otp: String) {
-    self.init()
-    (self.user, self.otp, seal) = (user, otp, nil)
-  }
-
   /// Makes the request with its codes. The one-time password is read before the seal. With a seal, the texts have the
   /// normalised form that `seal` uses.
   ///
@@ -40,14 +32,16 @@ struct CodeOptions: ParsableArguments {
     var request =
       try seal == nil
       ? Request(command: command, parameters: parameters) : sealed(command: command, parameters: parameters)
-    let name = try BoundedText<32>(userArgument: user)
-    if let otp {
-      request.codes[.otp] = UserCode(user: name, code: try code(from: otp, of: "--otp", question: "one-time password"))
-    }
-    if let seal {
-      request.codes[.seal] = UserCode(user: name, code: try code(from: seal, of: "--seal", question: "seal"))
-    }
+    if let otp { request.codes[.otp] = try Self.code(of: user, in: otp, "--otp", question: "one-time password") }
+    if let seal { request.codes[.seal] = try Self.code(of: user, in: seal, "--seal", question: "seal") }
     return request
+  }
+
+  /// Reads a user's code from the file that an option names.
+  static func code(
+    of user: String, in path: String, _ option: String, question: String
+  ) throws(Failure) -> UserCode {
+    UserCode(user: try BoundedText<32>(userArgument: user), code: try code(from: path, of: option, question: question))
   }
 
   private func sealed(command: String, parameters: [String]) throws(Failure) -> Request {
@@ -59,7 +53,7 @@ struct CodeOptions: ParsableArguments {
   }
 
   /// Reads a code of 1 to 16 digits. Spaces between the digits are ignored.
-  private func code(
+  private static func code(
     from path: String, of option: String, question: String
   ) throws(Failure) -> BoundedText<16> {
     guard !path.isCode else {

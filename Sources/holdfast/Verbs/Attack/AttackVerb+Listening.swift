@@ -11,8 +11,10 @@ import Synchronization
 extension AttackVerb {
   /// Deceives the provers that connect, until a signal ends it or there were enough of them.
   func deceive(at endpoint: Endpoint) throws(Failure) {
-    guard user == nil, otp == nil, service == nil, junit == nil, !destructive, !compatibility else {
-      throw Failure(.usage, "--listen excludes --user, --otp, --service, --junit, --destructive and --compatibility")
+    guard user == nil, otp == nil, laterOtp == nil, service == nil, junit == nil, !destructive, !compatibility else {
+      throw Failure(
+        .usage,
+        "--listen excludes --user, --otp, --later-otp, --service, --junit, --destructive and --compatibility")
     }
     if let connections, connections < 1 { throw Failure(.usage, "--connections must be at least 1") }
     let identity = try identity()

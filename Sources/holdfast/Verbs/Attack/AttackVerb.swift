@@ -70,6 +70,11 @@ struct AttackVerb: Verb {
   )
   var otp: String?
 
+  @Option(
+    help: "A file with the user's next password or a later one, for the attack password-before-the-last.",
+    completion: .file())
+  var laterOtp: String?
+
   @Option(help: "A command that needs a one-time password.")
   var otpCommand: String = "configure"
 
@@ -121,7 +126,10 @@ extension AttackVerb {
       command: try name(command, "--command"), guarded: try name(guarded, "--guarded"),
       passwordCommand: try name(otpCommand, "--otp-command"), timeoutMilliseconds: try waiting.milliseconds())
     (options.isDestructive, options.allowsCompatibility) = (destructive, compatibility)
-    let code = try givenCode()
+    guard (user == nil) == (otp == nil) else { throw Failure(.usage, "--user and --otp require each other") }
+    guard laterOtp == nil || otp != nil else { throw Failure(.usage, "--later-otp requires --otp") }
+    let code = try self.code(in: otp, "--otp", question: "one-time password")
+    let later = try self.code(in: laterOtp, "--later-otp", question: "later one-time password")
     let expected = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
     let folder = ProverFolder(path: state)
     let choice = try reading(folder) { () throws(StateFolderFault) in
@@ -130,7 +138,7 @@ extension AttackVerb {
     let (enrolment, honest) = try meet(endpoint, state, expected, &options)
     var adversary = try adversary(endpoint, enrolment, choice, folder, options)
     adversary.setHonest(honest)
-    if let code { adversary.take(code: code) }
+    if let code { adversary.take(code: code, later: later) }
     if let service {
       adversary.take(
         issuer: try serving(service) { () throws(ServiceFolderFault) in
@@ -220,11 +228,10 @@ extension AttackVerb {
     }
   }
 
-  private func givenCode() throws(Failure) -> UserCode? {
-    guard (user == nil) == (otp == nil) else { throw Failure(.usage, "--user and --otp require each other") }
-    guard let user, let otp else { return nil }
-    let request = try CodeOptions(user: user, otp: otp).request(command: otpCommand, parameters: [])
-    return request.codes[.otp]
+  /// Returns the user's one-time password in the file that an option names; nil without a file.
+  private func code(in file: String?, _ option: String, question: String) throws(Failure) -> UserCode? {
+    guard let user, let file else { return nil }
+    return try CodeOptions.code(of: user, in: file, option, question: question)
   }
 
   private func name(_ text: String, _ option: String) throws(Failure) -> BoundedText<32> {
