@@ -21,6 +21,7 @@ from seed_writers import (
     literals,
     online,
     sessions,
+    taken,
     tokens,
     tpm,
     transport,
@@ -54,6 +55,7 @@ WRITERS = (
     literals.add_literals,
     limits.add_limits,
     tokens.add_opened_tokens,
+    taken.add_taken,
 )
 
 

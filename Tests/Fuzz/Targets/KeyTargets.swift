@@ -63,6 +63,7 @@ let keyTargets = [
       let text = SubjectPublicKeyInfo.base64(of: key.point)
       note(text)
       try require(SubjectPublicKeyInfo.point(base64: text) == key.point, "a public key in DER differs")
+      return
     }
     let device = try DeviceDescriptor(json: bytes)
     note(device.encodedJSON)

@@ -77,7 +77,8 @@ private final class FuzzedLife {
       let noise = input.bytes(min(count, 64))
       line.then { $0.bytes(noise, every: speed) }
     case 1:
-      let noise = input.bytes(min(count, 256))
+      // Also one as long as a message may be.
+      let noise = count < 4000 ? input.bytes(min(count, 256)) : [UInt8](repeating: input.byte(), count: count)
       line.then { $0.message(noise, every: speed) }
     case 2: line.then { $0.bytes([0, 0], every: speed) }
     case 3: line.then { $0.quiet(milliseconds: UInt64(count) * speed) }

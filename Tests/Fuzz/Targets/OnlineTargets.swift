@@ -2,6 +2,7 @@ import HoldfastCarrier
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOnline
+import HoldfastProver
 import HoldfastSDK
 
 /// The readers of what travels between a prover, its carrier and services.
@@ -19,10 +20,12 @@ let onlineTargets = [
     }
     let list = attempt { try ServiceAddress.list(text) }
     note("\(list?.map(\.description) ?? [])")
-    if let pin = ServicePin(text) {
+    let pin = ServicePin(text)
+    if let pin {
       note(pin.digest)
       try require(pin.digest.count == 32, "a pin has another length")
     }
+    if list != nil || pin != nil { return }
     let invitation = try Invitation(bytes.span)
     let written = Array(invitation.text.utf8)
     note(written)
@@ -70,6 +73,11 @@ let onlineTargets = [
     let line = CarrierReport.result(.failure(failure)).line
     note(line)
     try require(CarrierReport(line) != nil, "a failure that a carrier tells is refused by the prover")
+  },
+  FuzzTarget("enrolment-answer", ["HoldfastProver/Standing/EnrolmentStanding.swift"]) { bytes in
+    let answer = try EnrolmentAnswer(bytes, about: Digest())
+    note("\(answer.standing.status.name) \(answer.standing.expires)")
+    note(answer.terms ?? [])
   },
   FuzzTarget(
     "app-configuration",

@@ -10,13 +10,19 @@ enum Signer {
   private nonisolated(unsafe) static var key = try! P256PrivateKey(
     scalar: secret([UInt8](repeating: 0, count: 31) + [1]))
 
-  /// Returns a compact JWS (ES256) over any bytes, with a header of `alg`, `kid` and `typ`.
+  /// Returns a compact JWS (ES256) over any bytes, with a header of `alg`, `kid` and `typ`. After the byte 0xff, which begins no JSON, the
+  /// header comes first, up to a zero.
   static func sign(_ payload: [UInt8], type: String) throws -> [UInt8] {
     var cryptography = OpenSSLCryptography()
-    let header = JSONValue.object([
+    var header = JSONValue.object([
       ("alg", .string("ES256")), ("kid", .string(base64URL(try keyID(of: point, using: &cryptography).bytes))),
       ("typ", .string(type)),
     ]).compact()
+    var payload = payload
+    if payload.first == 0xff, let end = payload.firstIndex(of: 0) {
+      header = Array(payload[1..<end])
+      payload.removeFirst(end + 1)
+    }
     var text: [UInt8] = []
     text.append(asBase64URL: header.span)
     text.append(0x2e)

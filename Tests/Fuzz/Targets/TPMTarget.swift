@@ -56,6 +56,7 @@ private func useTPM(_ input: FuzzInput) throws {
   case 5:
     var shared = Secret<32>()
     try keys.agree(key, Secret(), Signer.point, &shared)
+    note(shared.withBytes { [UInt8]($0) })
   default: try keys.remove(key)
   }
 }

@@ -160,6 +160,7 @@ def add_containers(seeds):
         container(named + method, data)
         container(named + method, encrypted("Secret", kind, value, bytes(len(mac(value)))))
         container(named + method, encrypted("Secret", kind, value))
+        container(named, encrypted("Secret", kind, value), add=seeds.add_at_limit)
         sealed = encrypted("Secret", kind, value, mac(value))
         both = plain.replace("</Secret>", sealed.removeprefix("<Secret>"))
         container(named + method, both, add=seeds.add_at_limit)

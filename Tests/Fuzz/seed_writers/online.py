@@ -56,6 +56,12 @@ def add_online(seeds):
     for state in ("waiting", "approved", "collected", "refused", "expired"):
         seeds.add("service-answer", b"\x00" + text({"request": "00" * 16, "status": state, "reason": "r"}).encode())
     seeds.add("service-answer", b"\x02abc")
+    standing = {"token": "00" * 32, "status": "valid", "expires": 1}
+    seeds.add("enrolment-answer", text({**standing, "terms": "a.b.c"}), text({**standing, "more": {"a": 1.5}}))
+    for status in ("expired", "revoked", "left", "superseded", "blocked", "a", "a" * 32, "a" * 33, ""):
+        seeds.add("enrolment-answer", text({**standing, "status": status}))
+    for name, value in (("token", "01" * 32), ("expires", 2**53 - 1), ("expires", -1), ("terms", None), ("status", 1)):
+        seeds.add("enrolment-answer", text({**standing, name: value}))
     configuration = {
         "iss": "i", "iat": 1, "revision": 2, "force_pins": 0, "services": [service],
         "domains": {"api.example": {"protected": True, "measurement": False}}, "pins": {"api.example": [pin], "*": []},

@@ -54,6 +54,11 @@ def add_responses(seeds):
         add(AGREE, success(struct.pack(">H", len(coordinates)) + coordinates))
         add(AGREE, success(struct.pack(">H", len(coordinates) + 1) + coordinates))
         add(AGREE, success(struct.pack(">H", len(coordinates) + 1) + coordinates + b"x"))
+    # Coordinates without their leading zeros.
+    for x, y in ((1, 32), (31, 32), (32, 1), (32, 31)):
+        coordinates = struct.pack(">H", x) + bytes(range(1, x + 1)) + struct.pack(">H", y) + bytes(range(1, y + 1))
+        answer = success(struct.pack(">H", len(coordinates)) + coordinates)
+        seeds.add_at_limit("tpm", bytes([0xFF, AGREE]) + framed(answer))
     add(MAKE, success(struct.pack(">H", 500) + template, handle))
     add(MAKE, success(b"\0\x23" + bytes(60), handle))
     add(MAKE, failure(0x922), failure(0x8E))
